@@ -1,4 +1,4 @@
-"""Whether peers together agree better with people than the best of them alone, and what shorter ballots cost.
+"""Agreement of peers with people: all together compared with the best judge alone, and the cost of short ballots.
 
 Source: *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned Evaluation*, arXiv 2510.15746.
 """
@@ -25,11 +25,12 @@ __all__ = ["PeerAgreement", "Truncation", "peer_agreement", "truncation"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeerAgreement:
-    """Agreement with people: of peers `together`, one order an instruction, and of the positions of each of `judges`.
+    """Agreement with people: of peers `together`, one order per instruction, and of the positions of each of `judges`.
 
-    `order` is made of all votes at once and `overall` its agreement with the ratings. `best_judge` has the highest
-    median of all, and `lead` is how far the median of all together is above it, with an interval over instructions:
-    the best is chosen by the same data, so that the lead is rather too small. Both are None without such a judge.
+    `order` is computed from all votes at once and `overall` is its agreement with the ratings. `best_judge` has the
+    highest median of all, and `lead` is how far the median of all together is above it, with an interval over
+    instructions. The best judge is chosen on the same data, so the lead is biased downwards. Both are None without a
+    judge to choose.
     """
 
     together: MicroMacro
@@ -42,10 +43,11 @@ class PeerAgreement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truncation:
-    """Ballots that rank the `best` alone: agreement then, and the share of it that is lost.
+    """Ballots that rank only the `best` models: the agreement, and the share of it that is lost.
 
-    `micro_loss` is one less the ratio of the medians of Pearson, with an interval over instructions, `macro_loss` that
-    of the macro Pearson: 0 is no loss, below 0 a gain. None where whole ballots do not agree with people at all.
+    `micro_loss` is 1 minus the ratio of the median Pearson correlations, with an interval over instructions,
+    `macro_loss` that of the macro Pearson: 0 is no loss, below 0 a gain. None where full ballots do not agree with
+    people at all.
     """
 
     best: int
@@ -63,7 +65,7 @@ def peer_agreement(
     replicates: int = 1000,
     seed: int = 0,
 ) -> PeerAgreement:
-    """Hold what peers say against one rating a model: together by `aggregate` and each alone.
+    """Compare the peers' positions with one rating per model: together by `aggregate`, and each judge alone.
 
     A judge of pairs has positions where it judged all pairs of an instruction. Raises `InputError` as `micro_macro`.
 
@@ -94,7 +96,7 @@ def peer_agreement(
 
 
 def _without_error(found: Agreement) -> Agreement:
-    """Positions are no Elo points: only correlations mean anything."""
+    """The agreement without errors in Elo points: for positions only correlations are meaningful."""
     intervals = {name: interval for name, interval in found.intervals.items() if name != "mae"}
     return replace(found, mae=None, intervals=intervals)
 
@@ -119,10 +121,10 @@ def truncation(
     replicates: int = 1000,
     seed: int = 0,
 ) -> tuple[Truncation, ...]:
-    """The agreement of ballots cut to the `best` so many, against that of whole ones; what is cut is tied below.
+    """The agreement of ballots truncated to the `best` first models, relative to full ballots; the rest is tied below.
 
-    Judgments of pairs become ballots first. Raises `InputError` where there are none, for a number below 1, and as
-    `micro_macro` does.
+    Pairwise judgments are first converted to ballots. Raises `InputError` where there are none, for a number below 1,
+    and as `micro_macro` does.
 
     >>> from venire.ratings import ballots, borda, truncation
     >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)

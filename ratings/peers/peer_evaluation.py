@@ -2,8 +2,8 @@
 
 Source: *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned Evaluation*, arXiv 2510.15746.
 
-Differences are of positions (1 is the best) or of points lost: below 0 a model stands better by its own verdicts. Log
-odds (`self_preference_odds`) are towards itself: above 0.
+Differences are of positions (1 is the best) or of points lost: a value below 0 means that a model is better by its own
+verdicts. For log odds (`self_preference_odds`) a value above 0 means this.
 """
 
 from __future__ import annotations
@@ -43,23 +43,24 @@ __all__ = [
 ]
 
 Aggregate = Callable[[Votes], Order]
-"""What makes one order of many votes: `kemeny.kemeny_young`, or another voting method."""
+"""An aggregation of votes to one order: `kemeny.kemeny_young`, or another voting method."""
 
 _MAX_MOVED = 0.5
-"""Positions that own verdicts may move a model without a warning (the paper's convention)."""
+"""Number of positions that own verdicts may move a model without a warning (the paper's convention)."""
 
 Unit = Literal["positions", "share of points lost"]
 
 _Difference = tuple[float | None, float | None, NDArray[np.float64]]
-"""What a model says of itself, what others say, and the difference on each instruction."""
+"""A model's evaluation by itself, by others, and the difference on each instruction."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placings:
-    """Positions by one judge on one instruction (rows): the mean over repeats.
+    """Positions by one judge on one instruction (rows), as means over repeats.
 
     `position` (rows, models) is 1 for the best; tied models share the mean of their places, models that were not ranked
-    those below, and NaN is a model that was not shown. `weight` (rows,) is what the judge's ballots count there.
+    share the places below, and NaN is a model that was not shown. `weight` (rows,) is the weight of the judge's ballots
+    there.
     """
 
     judge: NDArray[np.int32]
@@ -69,13 +70,13 @@ class Placings:
 
 
 def placings(given: Ballots) -> Placings:
-    """The positions that each judge gave on each instruction, ballots of weight 0 left out."""
+    """The positions that each judge gave on each instruction, without ballots of weight 0."""
     counted = np.ones(len(given)) if given.weight is None else given.weight
     if not (counted > 0.0).all():
         given, counted = select_ballots(given, counted > 0.0), counted[counted > 0.0]
     table = np.where(np.isinf(given.rank), len(given.models) + 1.0, given.rank)
     there = ~np.isnan(table)
-    # What is not there is ranked behind all that is, where it changes no position.
+    # Absent models are ranked behind all others, where they change no position.
     places = np.where(there, ranks(np.where(there, table, np.inf)), 0.0) if len(given) else table
     _, first, group = np.unique(
         combine_keys(given.judge, given.instruction + 1), return_index=True, return_inverse=True
@@ -89,23 +90,22 @@ def placings(given: Ballots) -> Placings:
 
 
 def complete(given: Judgments) -> tuple[Ballots | None, int, int]:
-    """The ballots that judgments of pairs make, how many lack a pair, of how many (judge,
-    instruction, repeat).
+    """The ballots from pairwise judgments, and how many of how many (judge, instruction, repeat) lack a pair.
 
     None where all of them do.
     """
     groups, _ = code_integers(combine_keys(given.judge, given.instruction + 1, given.repeat))
     try:
         found = ballots_from_judgments(given)
-    except InputError:  # it raises for nothing else
+    except InputError:  # the only reason to raise
         return None, len(groups), len(groups)
     return found, len(groups) - len(found), len(groups)
 
 
 def by_judge(given: Judgments | Ballots) -> dict[str, NDArray[np.float64]]:
-    """Positions (instructions, models) that each judge gave, NaN where it gave none; judges without any are left out.
+    """Positions (instructions, models) by each judge, NaN where it gave none; judges without any are left out.
 
-    A judge of pairs gave positions where it judged all pairs of an instruction, by the points that it gave.
+    A pairwise judge has positions where it judged all pairs of an instruction, by the points that it gave.
     """
     if not isinstance(given, Ballots):
         whole, _, _ = complete(given)
@@ -123,14 +123,14 @@ def by_judge(given: Judgments | Ballots) -> dict[str, NDArray[np.float64]]:
 
 
 def order_by(aggregate: Aggregate, given: Judgments | Ballots) -> Order:
-    """One order of all models by all that was said."""
+    """One order of all models from all verdicts."""
     return aggregate(ballot_votes(given) if isinstance(given, Ballots) else votes(given.comparisons()))
 
 
 def orders_by_instruction(aggregate: Aggregate, given: Judgments | Ballots) -> NDArray[np.float64]:
-    """Positions (instructions, models) in one order an instruction; NaN for a model that it does not have.
+    """Positions (instructions, models) in one order per instruction; NaN for a model that it lacks.
 
-    Where no instruction is named, all is of one.
+    Without instructions, all verdicts count as one instruction.
     """
     code, size = given.instruction, len(given.instructions)
     if not size:
@@ -151,7 +151,7 @@ def orders_by_instruction(aggregate: Aggregate, given: Judgments | Ballots) -> N
 
 
 def self_free(given: Judgments | Ballots, peers: Mapping[str, str]) -> Judgments | Ballots:
-    """The same without what judges said of themselves; `peers` says which model a judge of another name is."""
+    """The same data without judges' verdicts on themselves; `peers` maps judges to models of another name."""
     if isinstance(given, Ballots):
         return without_own(given, peers)
     own = model_of_judge(given.judges, given.models, peers)[given.judge]
@@ -162,8 +162,8 @@ def self_free(given: Judgments | Ballots, peers: Mapping[str, str]) -> Judgments
 class SelfPeerGap:
     """A mean difference over `instructions`, with its standard error over them and Student's interval.
 
-    None where it cannot be had: the value without an instruction, its error with fewer than two, or with so few that
-    they are all alike by chance.
+    None where undefined: the value without an instruction, its error with fewer than two instructions, or with so few
+    that they may all be equal by chance.
     """
 
     value: float | None
@@ -175,12 +175,15 @@ class SelfPeerGap:
 
 @dataclass(frozen=True, slots=True)
 class PeerRow:
-    """One model that judges: `self_evaluation` by its `judges`, `peer_evaluation` by all others, and `gap`, the first
-    less the second, where both are known. A gap below 0 may be favour, or a sharp judge's view of a strong model (or a
-    dull judge's of a weak one); `odds` are the favour beyond that.
+    """One model that judges: `self_evaluation` by its `judges`, `peer_evaluation` by all others, and their `gap`.
 
-    `sie` is its position in the order of all verdicts, `sfe` in that without what judges said of themselves, and
-    `moved` the first less the second. `moved_micro` is the same in orders of single instructions, on average.
+    `gap` is the first minus the second, if both are known. A value below 0 may be self-preference, or a discriminating
+    judge's view of a strong model (or an undiscriminating judge's of a weak model); `odds` are the self-preference
+    beyond that.
+
+    `sie` is its position in the order of all verdicts, `sfe` in the order without judges' verdicts on themselves, and
+    `moved` the first minus the second. `moved_micro` is the mean of the same difference over orders of single
+    instructions.
     """
 
     model: str
@@ -197,10 +200,10 @@ class PeerRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeerEvaluation:
-    """The models that judge, by name; `unit` is what `self_evaluation`, `peer_evaluation` and `gap` are counted in.
+    """The models that judge, by name; `unit` is the unit of `self_evaluation`, `peer_evaluation` and `gap`.
 
-    `left_out` counts what a judge said on an instruction that is not in the gaps: pairs were missing, or models that
-    other judges were shown. `inclusive` and `free` are the orders behind `sie` and `sfe`.
+    `left_out` counts (judge, instruction) pairs that are not in the gaps: pairs were missing, or models that other
+    judges were shown. `inclusive` and `free` are the orders behind `sie` and `sfe`.
     """
 
     models: tuple[PeerRow, ...]
@@ -221,13 +224,13 @@ def peer_evaluation(
     micro: bool = True,
     level: float = 0.95,
 ) -> PeerEvaluation:
-    """Evaluate models that judge by their own verdicts on themselves and by those of the others.
+    """Evaluate models that are judges by their own verdicts on themselves and by those of the others.
 
-    `aggregate` makes one order of votes, by Kemeny-Young unless told; `micro` asks for it instruction by instruction
-    too. `peers` says which model a judge of another name is. Judgments of pairs become positions by the points that a
-    judge gave on an instruction; where more than half of these lack pairs, the unit is the share of points lost, over
-    pairs of (instruction, opponent) that the model itself and others judged. Raises `InputError` where no judge is a
-    model, and for positions that no judgment gives.
+    `aggregate` combines votes to one order, by default with Kemeny-Young; `micro` also does this for each instruction.
+    `peers` maps judges to models of another name. Pairwise judgments become positions by the points that a judge gave
+    on an instruction; where more than half of these lack pairs, the unit is the share of points lost, over pairs of
+    (instruction, opponent) that the model itself and others judged. Raises `InputError` where no judge is a model, and
+    where positions are requested but no judgment gives any.
 
     >>> from venire.ratings import ballots, borda, peer_evaluation
     >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
@@ -268,7 +271,7 @@ def peer_evaluation(
 
 
 def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str, SelfPreferenceOdds]:
-    """The odds of each model that judges for itself, by its name; judges that are one model have one figure."""
+    """Self-preference odds of each model that is a judge, by name; judges that are one model share one figure."""
     names = pairs.judges, pairs.models, peers
     found = self_preference_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
     return {pairs.models[code]: one for code, one in found.items()}
@@ -312,13 +315,13 @@ def _differences(
         whole, without, groups = complete(given)
         if unit == "share of points lost" or (unit is None and 2 * without > groups):
             return "share of points lost", {code: _by_points(given, own, code) for code in models}, 0
-        said = whole if whole is not None else ballots_from_judgments(given)  # which says why there are none
+        said = whole if whole is not None else ballots_from_judgments(given)  # raises the reason if there are none
     seen, left_out = _alike(placings(said))
     return "positions", {code: _by_positions(seen, own, code) for code in models}, without + left_out
 
 
 def _alike(seen: Placings) -> tuple[Placings, int]:
-    """Without the rows that lack a model which their instruction has elsewhere: positions out of fewer are others."""
+    """The rows without those that lack a model of their instruction: positions among fewer are not comparable."""
     there, group = np.isfinite(seen.position), seen.instruction + 1
     every = np.zeros((int(group.max(initial=0)) + 1, there.shape[1]), dtype=np.bool_)
     np.logical_or.at(every, group, there)
@@ -382,16 +385,16 @@ def _gap(differences: NDArray[np.float64], level: float) -> SelfPeerGap:
     if count < 2:
         return SelfPeerGap(_mean(there), None, None, None, count)
     value, se = float(there.mean()), float(there.std(ddof=1)) / math.sqrt(count)
-    if se == 0.0 and 2.0 * 0.5**count > 1.0 - level:  # so few may be alike by chance, as a test of signs would say
+    if se == 0.0 and 2.0 * 0.5**count > 1.0 - level:  # so few may be equal by chance, by a sign test
         return SelfPeerGap(value, None, None, None, count)
     half = float(student.ppf(0.5 + level / 2.0, count - 1)) * se
     return SelfPeerGap(value, se, value - half, value + half, count)
 
 
 def _distance(inclusive: NDArray[np.float64], free: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Positions with own verdicts less those without (..., models), NaN where the two orders have not the same models.
+    """Positions with own verdicts minus those without (..., models), NaN where the two orders have different models.
 
-    A place among fewer models is another place.
+    A position among fewer models is not comparable.
     """
     alike = (np.isfinite(inclusive) == np.isfinite(free)).all(axis=-1, keepdims=True)
     return np.where(alike, inclusive - free, np.nan)
@@ -412,7 +415,7 @@ def _warnings(rows: list[PeerRow]) -> list[str]:
 
 
 def _unproved(inclusive: Order, free: Order) -> list[str]:
-    """Only of a method that searches for the order of least cost does it mean anything that none was proved."""
+    """Warnings about unproved orders, for methods that search for the order of least cost."""
     if inclusive.method != "kemeny" or (inclusive.proved and free.proved):
         return []
     return [

@@ -1,18 +1,18 @@
-"""Self-preference: how far judges favour models of their own, the model that a judge is or all of its family.
+"""Self-preference: how far judges favour their own models, the model that a judge is or all of its family.
 
-A strong judge's own answers may be the better ones, so its share of wins for them says nothing by itself. Three ways
-allow for that. `family_excess` compares scores with the other judges' median, `family_preference` compares verdicts
-on the same battles with those of judges of other families, and `self_preference_odds` fits all verdicts at once, each
-judge k with a slope and with odds for its own:
+A strong judge's own answers may be better, so its share of wins for them is not evidence by itself. Three methods
+account for that. `family_excess` compares scores with the other judges' median, `family_preference` compares verdicts
+on the same battles with those of judges of other families, and `self_preference_odds` fits all verdicts jointly, with a
+slope and own-model odds for each judge k:
 
     log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own])
 
-A sharp judge puts a strong model, its own too, further ahead than a dull judge does: the plain difference between what
-it says of its own and what others say is then no favour, and only the odds take that out. This is am-ELO's model
-(*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more figure a judge. Ratings
-are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds. Slopes have a normal prior about
-1 with a standard deviation of 1: some hundred verdicts of a judge outweigh it, and between few models, where slopes can
-hardly be told apart, it keeps them from running away.
+A judge with a large slope puts a strong model, including its own, further ahead than a judge with a small slope. The
+plain difference between its verdicts on its own model and those of others is then not self-preference, and only the
+odds correct for this. This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv
+2505.03475) with one more parameter per judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither
+probabilities nor odds. Slopes have a normal prior about 1 with a standard deviation of 1: some hundred verdicts of a
+judge outweigh it, and with few models, where slopes are hardly identified, it keeps them from diverging.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ _STEPS = 100
 _SETTLED = 1e-9
 
 _COLLINEAR = 1e-9
-"""The least share of what the verdicts say of a figure that must be its own."""
+"""Minimum share of a parameter's information that must not be explained by the other parameters."""
 
 _NOT_IDENTIFIED = "its favour cannot be told from slopes and ratings: there are too few judges, or models"
 
 _FAR = 15.0
-"""Log odds beyond which a figure is on its way to infinity: no one is that sure of anything."""
+"""Log odds beyond which a parameter is diverging: no judge is that certain."""
 
 _DENSE = 1 << 24
-"""Sums of instructions and figures that are kept at once (128 MB)."""
+"""Largest table of sums by instruction and parameter (128 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelfPreferenceOdds:
-    """Self-preference in log odds: above 0 a judge favours its own, below 0 others.
+    """Self-preference in log odds: above 0 a judge favours its own models, below 0 others.
 
-    `lo` to `hi` is Student's interval over instructions. `slope` is how sharply it judges, the mean of all slopes being
-    1 (of several judges with one figure, their mean). What cannot be had is None, and `reason` says why.
+    `lo` to `hi` is Student's t interval over instructions. `slope` is its discrimination, where the mean of all slopes
+    is 1 (for several judges with one parameter, their mean). Undefined values are None, and `reason` explains why.
     """
 
     value: float | None = None
@@ -77,7 +77,7 @@ class SelfPreferenceOdds:
 
     @property
     def favours_own(self) -> bool | None:
-        """True where the whole interval is above 0, False where it is below; None: it cannot be told."""
+        """True where the whole interval is above 0, False where it is below; None: undecided."""
         if self.lo is None or self.hi is None:
             return None
         return True if self.lo > 0.0 else False if self.hi < 0.0 else None
@@ -85,9 +85,9 @@ class SelfPreferenceOdds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OddsRows:
-    """Rows of the regression: models, outcome and weight, the slope's number, and whose own odds stand on which side.
+    """Rows of the regression: models, outcome and weight, the slope's number, and the own-model odds with their side.
 
-    `odds` is a number below `owners`, `side` 1 where A alone is the judge's own, -1 where B alone is, else 0.
+    `odds` is a number below `owners`, `side` is 1 where only A is the judge's own, -1 where only B is, else 0.
     """
 
     models: int
@@ -103,7 +103,7 @@ class OddsRows:
 
     @property
     def size(self) -> int:
-        """How many figures there are: ratings, slopes, odds, one after another."""
+        """The number of parameters: ratings, slopes, odds, in this order."""
         return self.models + self.slopes + self.owners
 
     def logits(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ class OddsRows:
         return np.asarray(slope * (point[self.a] - point[self.b]) + own * self.side, dtype=np.float64)
 
     def jacobian(self, point: NDArray[np.float64]) -> csr_array:
-        """How the log odds move with each figure (rows, size)."""
+        """Derivatives of the log odds in each parameter (rows, size)."""
         rows, slope = np.arange(len(self.a)), point[self.models + self.slope]
         columns = (self.a, self.b, self.models + self.slope, self.models + self.slopes + self.odds)
         values = (slope, -slope, point[self.a] - point[self.b], self.side)
@@ -124,12 +124,12 @@ class OddsRows:
 def self_preference_odds(
     given: Judgments, own: NDArray[np.bool_], *, together: NDArray[np.int64] | None = None, level: float = 0.95
 ) -> Mapping[int, SelfPreferenceOdds]:
-    """Self-preference odds of each judge for its `own` (judges, models), by its number, for those that have any.
+    """Self-preference odds of each judge for its `own` models (judges, models), by its number, if it has any.
 
-    Judges of one number in `together` (judges,) have one figure, such as those that are one model; unless told each has
-    one. Judges without models of their own share one slope. A judge whose verdicts on its own all say the same has no
-    finite figure, nor one whose own no judge of other models judged; these verdicts are then left out, so that they
-    move nobody else's.
+    Judges with the same number in `together` (judges,) share one parameter, for example those that are one model; by
+    default each has a separate parameter. Judges without own models share one slope. A judge has no finite estimate if
+    its verdicts on its own models are all equal, or if no judge of other models judged these; its verdicts on them are
+    then left out, so that they do not affect other estimates.
 
     >>> from venire.ratings import battles, merge_orders, self_preference_odds
     >>> rng = np.random.default_rng(0)
@@ -182,12 +182,12 @@ def self_preference_odds(
 
 
 def _side(given: Judgments, own: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """1 where A alone is the judge's own, -1 where B alone is, else 0 (rows,)."""
+    """1 where only A is the judge's own, -1 where only B is, else 0 (rows,)."""
     return own[given.judge, given.model_a].astype(np.float64) - own[given.judge, given.model_b]
 
 
 def _met(given: Judgments) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Each judge with each pair that it judged, once."""
+    """The distinct combinations of judge and pair."""
     judges, models = len(given.judges), len(given.models)
     code = (given.model_a.astype(np.int64) * models + given.model_b) * judges + given.judge
     found = code_integers(code)[0]
@@ -199,7 +199,7 @@ def _judged_by_others(
     own: NDArray[np.bool_],
     mine: NDArray[np.bool_],
 ) -> bool:
-    """Whether a judge to whom none of the models of these judges are its own saw one of them against another model."""
+    """Whether a judge that owns none of these judges' models saw one of them against another model."""
     judge, a, b = met
     kin: NDArray[np.bool_] = np.any(own[mine], axis=0)
     strangers: NDArray[np.bool_] = ~np.any(own[:, kin], axis=1)
@@ -207,7 +207,7 @@ def _judged_by_others(
 
 
 def _without_figure(for_own: NDArray[np.float64], judged: bool) -> str | None:
-    """Why its verdicts on its own (outcomes for these) have no figure; `judged`: by others."""
+    """The reason why verdicts on own models (outcomes for these) have no estimate; `judged`: by others."""
     if not len(for_own):
         return "it did not judge its own"
     if not judged:
@@ -230,7 +230,7 @@ def _odds_of(value: float, se: float, units: int, level: float, slope: float | N
 def _rows(
     given: Judgments, side: NDArray[np.float64], whose: NDArray[np.int64], owners: list[int]
 ) -> tuple[OddsRows, NDArray[np.int64]]:
-    """The rows, and the models that they are about; slopes of judges without models of their own are one."""
+    """The rows, and their models; judges without own models share one slope."""
     present = np.flatnonzero(np.bincount(given.judge, minlength=len(whose)) > 0)
     _, number = np.unique(np.where(whose >= 0, np.arange(len(whose)), len(whose))[present], return_inverse=True)
     of_judge = np.zeros(len(whose), dtype=np.int64)
@@ -253,7 +253,7 @@ def _rows(
 
 
 def _counted(rows: OddsRows) -> OddsRows:
-    """The same likelihood from as few rows as there are slopes and pairs, which say whose odds are where."""
+    """The same likelihood with rows aggregated by slope, pair and own-model odds."""
     found, cell = code_integers((rows.slope * rows.models + rows.a) * rows.models + rows.b)
     first = np.empty(len(found), dtype=np.intp)
     first[cell] = np.arange(len(cell))
@@ -264,7 +264,7 @@ def _counted(rows: OddsRows) -> OddsRows:
 
 
 def log_likelihood(point: NDArray[np.float64], rows: OddsRows) -> float:
-    """Of ratings, slopes and odds, one after another (size,), with the prior, held at means that change nothing."""
+    """Log posterior of ratings, slopes and odds (size,), with penalties on the means that fix the gauge."""
     logit = rows.logits(point)
     fit = float(rows.weight @ (rows.y * log_expit(logit) + (1.0 - rows.y) * log_expit(-logit)))
     shift, scale = _held(point, rows)
@@ -273,7 +273,7 @@ def log_likelihood(point: NDArray[np.float64], rows: OddsRows) -> float:
 
 
 def _held(point: NDArray[np.float64], rows: OddsRows) -> tuple[float, float]:
-    """How far the mean rating is from 0, and the mean slope from 1."""
+    """The distance of the mean rating from 0, and of the mean slope from 1."""
     return float(point[: rows.models].mean()), float(point[rows.models : rows.models + rows.slopes].mean()) - 1.0
 
 
@@ -284,7 +284,7 @@ def derivatives(point: NDArray[np.float64], rows: OddsRows) -> tuple[NDArray[np.
     gradient = np.asarray(jacobian.T @ surprise, dtype=np.float64)
     spread = rows.weight * share * (1.0 - share)
     table = np.asarray((jacobian.T @ (jacobian.multiply(spread[:, None]).tocsr())).toarray(), dtype=np.float64)
-    # A rating and a slope are multiplied, so that their common bend is not told by the first derivatives.
+    # A rating and a slope are multiplied, so their mixed second derivative does not follow from the first derivatives.
     bend = np.bincount(rows.a * rows.slopes + rows.slope, surprise, rows.models * rows.slopes)
     bend -= np.bincount(rows.b * rows.slopes + rows.slope, surprise, rows.models * rows.slopes)
     ratings, slopes = slice(0, rows.models), slice(rows.models, rows.models + rows.slopes)
@@ -301,7 +301,7 @@ def derivatives(point: NDArray[np.float64], rows: OddsRows) -> tuple[NDArray[np.
 def _climb(cells: OddsRows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The maximum (size,) by Newton's method, damped where the likelihood is not concave; from Bradley-Terry's ratings.
 
-    Raises `NotConvergedError` where there is none to be found.
+    Raises `NotConvergedError` where none is found.
     """
     point = np.concatenate([logits, np.ones(cells.slopes), np.zeros(cells.owners)])
     here, damping = log_likelihood(point, cells), 0.0
@@ -328,9 +328,9 @@ def _climb(cells: OddsRows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _errors(given: Judgments, rows: OddsRows, cells: OddsRows, point: NDArray[np.float64]) -> tuple[list[float], int]:
-    """Standard errors of the odds, robust to what verdicts on one instruction share; and how many instructions.
+    """Standard errors of the odds, clustered by instruction, and the number of instructions.
 
-    Raises `NotConvergedError` where odds cannot be told from slopes and ratings.
+    Raises `NotConvergedError` where odds are not identified separately from slopes and ratings.
     """
     _, table = derivatives(point, cells)
     first = rows.models + rows.slopes
@@ -350,7 +350,7 @@ def _errors(given: Judgments, rows: OddsRows, cells: OddsRows, point: NDArray[np
 def _influences(
     rows: OddsRows, point: NDArray[np.float64], inverse: NDArray[np.float64], group: NDArray[np.int32], units: int
 ) -> NDArray[np.float64]:
-    """How far each instruction moves each of the odds (units, owners)."""
+    """The influence of each instruction on each of the odds (units, owners)."""
     surprise = rows.weight * (rows.y - expit(rows.logits(point)))
     if units * rows.size > _DENSE:
         jacobian = rows.jacobian(point)
@@ -369,7 +369,7 @@ def _influences(
 
 
 def _slopes(given: Judgments, whose: NDArray[np.int64], rows: OddsRows, point: NDArray[np.float64]) -> dict[int, float]:
-    """The slope of each figure's judge, of several their mean."""
+    """The slope of the judge of each parameter; for several judges their mean."""
     judges, first = np.unique(given.judge, return_index=True)
     found: dict[int, list[float]] = {}
     for judge, number in zip(judges.tolist(), rows.slope[first].tolist(), strict=True):
@@ -380,10 +380,12 @@ def _slopes(given: Judgments, whose: NDArray[np.int64], rows: OddsRows, point: N
 
 @dataclass(frozen=True, slots=True)
 class FamilyPreference:
-    """One judge on battles between `models`, its own, and others: the share that it gives its `own`, what the `others`
-    give them on the same battles, and the difference, `excess`, with its error by instruction.
+    """One judge on battles between its own `models` and others.
 
-    A judge that decides more sharply than others gives a strong family more, and a weak one less, without any favour.
+    `own` is its share for them, `others` the share that other judges give them on the same battles, and `excess` the
+    difference, with its error clustered by instruction.
+
+    A judge with a larger slope than others gives a strong family more, and a weak family less, without self-preference.
     """
 
     judge: str
@@ -394,9 +396,9 @@ class FamilyPreference:
 
 
 def family_preference(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[FamilyPreference, ...]:
-    """Family preference: what each judge gives its `own` (judges, models) beyond judges that share none of these.
+    """Family preference: the share of each judge for its `own` (judges, models) in excess of judges of other families.
 
-    Raises `InputError` where no judge has, or no other judge saw the same battles.
+    Raises `InputError` where no judge has own models, or no other judge saw the same battles.
 
     >>> from venire.ratings import battles, family_preference, merge_orders
     >>> rng = np.random.default_rng(0)
@@ -445,9 +447,9 @@ def _of_judge(
 
 @dataclass(frozen=True, slots=True)
 class FamilyExcess:
-    """Of one judge: what it gives its own family beyond the other judges' median, less what it gives strangers so.
+    """One judge's excess over the other judges' median for its own family, minus the same for other models.
 
-    `excess` is in the unit of the scores, `low` to `high` Welch's interval at 95 %; None where it cannot be told.
+    `excess` is in the unit of the scores, `low` to `high` Welch's interval at 95 %; None where undefined.
     """
 
     judge: str
@@ -462,13 +464,13 @@ class FamilyExcess:
 def family_excess(
     scores: ArrayLike, judges: Sequence[str], judge_family: Sequence[str], model_family: Sequence[str]
 ) -> tuple[FamilyExcess, ...]:
-    """Family excess: what each judge gives its own family beyond the other judges' median of the same models.
+    """Family excess: each judge's scores for its own family in excess of the other judges' median for the same models.
 
     Source: the Soft-Elo paper.
 
     `scores` (judges, models) are mean scores, Elo points or residuals, NaN where a judge has none. The deviation from
-    that median is compared between own and other models, so that a judge that is generous to all has no excess. Raises
-    `InputError`.
+    that median is compared between own and other models, so a judge that is generous to all models has no excess.
+    Raises `InputError`.
 
     >>> from venire.ratings import family_excess
     >>> found = family_excess([[3.0, 1.0], [2.0, 2.5]], ["x", "y"], ["gpt", "llama"], ["gpt", "llama"])

@@ -1,4 +1,4 @@
-"""Beta, the temperature of a judge: how a difference of scores becomes a probability, P(A) = sigma(beta * score)."""
+"""Beta, a judge's inverse temperature: it maps a score difference to a probability, P(A) = sigma(beta * score)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _CELLS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """Log odds per point of score: `beta` with its standard error `se`, robust and clustered where clusters were given.
+    """Log odds per point of score: `beta` with its robust standard error `se`, clustered where clusters were given.
 
-    `n_fit` battles fed it, `log_likelihood` is at the optimum. `beta` is infinite where people always sided with the
-    scores (or never), NaN where no battle can say anything; `warnings` then says so, as it does at 0 or below.
+    `n_fit` is the number of battles in the fit, `log_likelihood` is at the optimum. `beta` is infinite where people
+    always (or never) agreed with the scores, and NaN where no battle is informative; `warnings` then contains a
+    message, as it does at 0 or below.
     """
 
     beta: float
@@ -52,10 +53,10 @@ class Beta:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreGrid:
-    """Scores as distinct sizes: `size[code]` is |score| of a row, `negative` whether the score favours B.
+    """Scores as distinct magnitudes: `size[code]` is |score| of a row, `negative` marks scores that favour B.
 
-    Scores of criteria lie on a grid, so thousands of rows share tens of sizes, and a function of |score| costs tens
-    of evaluations. Sizes that differ by 1e-12 of the largest score are rounding, and count as one.
+    Scores of criteria lie on a grid, so thousands of rows share tens of magnitudes, and a function of |score| costs
+    tens of evaluations. Magnitudes that differ by at most 1e-12 of the largest score count as equal.
     """
 
     size: NDArray[np.float64]
@@ -69,11 +70,11 @@ class ScoreGrid:
         return np.asarray(expit(np.multiply(self.size, beta, out=np.zeros_like(self.size), where=self.size > 0.0)))
 
     def sided(self, human: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The share of people who side with the score in each of some `rows`, from what they said of A (all rows,)."""
+        """The share of people who agree with the score in each of some `rows`, from their labels for A (all rows,)."""
         return np.abs(human.take(rows) - self.negative.take(rows))
 
     def probabilities(self, beta: float) -> NDArray[np.float64]:
-        """sigma(beta * score) of each row, as `favoured` has it for the side that the score favours."""
+        """sigma(beta * score) of each row, from `favoured` for the side that the score favours."""
         share = self.favoured(beta)
         return np.where(self.negative, (1.0 - share)[self.code], share[self.code])
 
@@ -90,9 +91,9 @@ def score_grid(score: NDArray[np.float64]) -> ScoreGrid:
 
 
 def _even_grid(size: NDArray[np.float64], unit: float) -> tuple[NDArray[np.float64], NDArray[np.intp]] | None:
-    """The distinct sizes and their codes without a sort, where all are multiples of one step; None where they are not.
+    """The distinct magnitudes and their codes without a sort, if all are multiples of one step; otherwise None.
 
-    The step is guessed from the first rows. Means of criteria in whole or half points are such sizes.
+    The step is estimated from the first rows. Means of criteria in whole or half points have this form.
     """
     distinct = np.unique(np.rint(size[:_LOOK] * (_DIGITS / unit))) * (unit / _DIGITS)
     if len(distinct) < 2 or (step := float(np.diff(distinct).min())) * _CELLS < unit:
@@ -107,7 +108,7 @@ def _even_grid(size: NDArray[np.float64], unit: float) -> tuple[NDArray[np.float
 
 
 def score_column(score: ArrayLike, rows: int) -> NDArray[np.float64]:
-    """Scores of A less B (rows,), NaN where the judge gave none. Raises `InputError` for a shape or infinity."""
+    """Scores A minus B (rows,), NaN where the judge gave none. Raises `InputError` for a wrong shape or infinity."""
     array = np.asarray(score, dtype=np.float64)
     if array.shape != (rows,):
         raise InputError(f"score has shape {array.shape}, the comparisons have {rows} rows; give one score a row")
@@ -118,7 +119,7 @@ def score_column(score: ArrayLike, rows: int) -> NDArray[np.float64]:
 
 
 def label_column(human: ArrayLike, rows: int) -> NDArray[np.float64]:
-    """What people said of A (rows,): 1, 0.5 or 0, NaN where unknown. Raises `InputError` for anything else."""
+    """Human labels for A (rows,): 1, 0.5 or 0, NaN where unknown. Raises `InputError` for other values."""
     array = np.asarray(human, dtype=np.float64)
     if array.shape != (rows,):
         raise InputError(f"human has shape {array.shape}, the comparisons have {rows} rows; give one label a row")
@@ -137,13 +138,13 @@ def fit_beta(
     cluster: NDArray[np.int32] | None = None,
     ties: HumanTies = "drop",
 ) -> Beta:
-    """Maximum likelihood of `human ~ sigma(beta * score)` over battles with a score and a label of people.
+    """Maximum likelihood of `human ~ sigma(beta * score)` over battles with a score and a human label.
 
     Source: the Soft-Elo paper.
 
-    `score` (rows,) is A less B, `human` (rows,) is 1, 0.5 or 0 for A; NaN in either leaves the row out. `ties` "drop"
-    leaves human ties out as well, "half" takes them as half a win to each, which roughly halves beta. A beta of 0 or
-    below, or without a finite optimum, is returned as it is, with a warning in `warnings`. Raises `InputError`.
+    `score` (rows,) is A minus B, `human` (rows,) is 1, 0.5 or 0 for A; NaN in either leaves the row out. `ties` "drop"
+    leaves human ties out as well; "half" counts them as half a win for each, which roughly halves beta. A beta of 0 or
+    below, or without a finite optimum, is returned unchanged, with a warning in `warnings`. Raises `InputError`.
 
     >>> from venire.ratings import fit_beta
     >>> found = fit_beta([3.0, -2.0, 1.0, -1.0, 2.0, -1.0], [1, 0, 1, 0, 0, 1])
@@ -185,10 +186,10 @@ def beta_of(
     cluster: NDArray[np.int32] | None = None,
     ties: HumanTies = "drop",
 ) -> Beta:
-    """What `fit_beta` does, from scores already put on their grid.
+    """`fit_beta` from scores that are already on their grid.
 
-    `human` (rows,) are labels for A, NaN where nobody was asked: such rows are left out. Raises `InputError` for an
-    unknown way with ties.
+    `human` (rows,) are labels for A, NaN where no one was asked: these rows are left out. Raises `InputError` for an
+    unknown tie rule.
     """
     if ties not in get_args(HumanTies):
         raise InputError(f"ties is {ties!r}; give 'drop' or 'half'")
@@ -197,7 +198,7 @@ def beta_of(
         used &= human != 0.5
     if weight is not None:
         used &= weight > 0.0
-    rows = np.flatnonzero(used)  # found once: each column is then taken without looking at the marks again
+    rows = np.flatnonzero(used)  # computed once: columns are then selected by index instead of by mask
     code, share = grid.code.take(rows), grid.sided(human, rows)
     mass = None if weight is None else weight.take(rows)
     battles = np.bincount(code, mass, len(grid.size)).astype(np.float64)
@@ -211,10 +212,11 @@ def beta_of(
 def maximise_beta(
     size: NDArray[np.float64], battles: NDArray[np.float64], sided: NDArray[np.float64]
 ) -> tuple[float, int]:
-    """The optimum and the steps taken: Newton in one dimension, kept between points where the slope has either sign.
+    """The optimum and the steps taken: Newton's method in one dimension, safeguarded by a bracket.
 
-    All arrays (sizes,): |score|, the weight of battles there, and the part of it where people sided with the score.
-    The objective is concave, so its slope at 0 says on which side the optimum is. Raises `NotConvergedError`.
+    All arrays are (sizes,): |score|, the weight of battles there, and the part of it where people agreed with the
+    score. The objective is concave, so the sign of its slope at 0 is the sign of the optimum. Raises
+    `NotConvergedError`.
     """
     live = (size > 0.0) & (battles > 0.0)
     size, battles, sided = size[live], battles[live], sided[live]
@@ -226,7 +228,7 @@ def maximise_beta(
     low, high, beta, scale = -np.inf, np.inf, 0.0, float(battles @ size)
     for iteration in range(_STEPS):
         share = expit(beta * size)
-        # Term by term, as sided less expected would drown a rare disagreement in rounding.
+        # Term by term: in a difference of totals a rare disagreement would vanish in rounding.
         slope = float((sided * (1.0 - share) - missed * share) @ size)
         curve = float((battles * share * (1.0 - share)) @ (size * size))
         if abs(slope) <= 1e-15 * scale:

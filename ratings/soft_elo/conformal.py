@@ -1,10 +1,9 @@
-"""Conformal intervals for what people would say of a model that only a judge has seen.
+"""Conformal intervals for the human rating of a model that only a judge has seen.
 
-What the judge got wrong on models that people know says how wrong it may be on the next one, provided that the next
-one is like them: exchangeable. Nothing is assumed about the shape of these errors. A split calibrates on half of the
-models. Jackknife+ calibrates on all of them, each left out in turn beside the model that is to be placed, which each
-sees by ratings that it had no part in (Barber, Candes, Ramdas and Tibshirani, 2021: it covers 1 - 2 alpha at least, and
-about 1 - alpha).
+The judge's errors on models with human ratings predict its error on the next model, provided that the models are
+exchangeable. Nothing is assumed about the distribution of these errors. A split calibrates on half of the models.
+Jackknife+ calibrates on all of them: each is left out in turn together with the model to be placed, and ratings without
+both are used (Barber, Candes, Ramdas and Tibshirani, 2021: coverage is at least 1 - 2 alpha, and about 1 - alpha).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ __all__ = [
 Scale = Literal["total", "se", "none"]
 
 _FEW = 9
-"""Calibration models below which intervals at 90 % are infinite, and at other levels hang on single models."""
+"""Number of calibration models below which 90 % intervals are infinite, and others depend on single models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,8 +53,9 @@ class Conformal:
     """Intervals `low` to `high` (models,) in Elo points around `elo` (models,); infinite where none can be given.
 
     `quantile` (models,) is the score of rank `rank` among `n` calibration models, times `scale` (models,) half the
-    width. `tau` (models,) is what errors of measurement do not explain. `expected` is the coverage rank / (n + 1) that
-    holds on average over models; None where the interval is infinite. `warnings` belong beside the intervals.
+    width. `tau` (models,) is the spread that measurement errors do not explain. `expected` is the coverage rank / (n +
+    1) that holds on average over models; None where the interval is infinite. `warnings` must be shown with the
+    intervals.
     """
 
     elo: NDArray[np.float64]
@@ -72,15 +72,15 @@ class Conformal:
     warnings: tuple[str, ...] = ()
 
     def covers(self, human: ArrayLike) -> NDArray[np.bool_]:
-        """Whether each interval holds the rating by people (models,)."""
+        """Whether each interval contains the rating by people (models,)."""
         truth = np.asarray(human, dtype=np.float64)
         return np.asarray((truth >= self.low) & (truth <= self.high))
 
 
 def conformal_rank(n: int, alpha: float) -> int:
-    """Which of n sorted scores bounds the next with probability 1 - alpha at least; n + 1 stands for infinity.
+    """Rank of the sorted scores that bounds the next with probability at least 1 - alpha; n + 1 means infinity.
 
-    The 1e-12 keeps (99 + 1) * 0.55 at 55, where floating point says a little more. Raises `InputError`.
+    The 1e-12 keeps (99 + 1) * 0.55 at 55, where floating point gives slightly more. Raises `InputError`.
     """
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}; give a share between 0 and 1, such as 0.1")
@@ -101,17 +101,16 @@ def split_conformal(
     family: Sequence[str] | None = None,
     calibration_family: Sequence[str] | None = None,
 ) -> Conformal:
-    """Intervals for models that people did not rate, calibrated on some that they did. All in Elo points.
+    """Intervals for models without human ratings, calibrated on models with human ratings. All in Elo points.
 
     Source: the Soft-Elo paper.
 
-    `residual` (n,) is human less judge of the calibration models, `se` (n,) the error of the judge's rating,
+    `residual` (n,) is human minus judge of the calibration models, `se` (n,) the error of the judge's rating,
     `human_se` (n,) that of people's (0: unknown). `elo` (models,) are the judge's ratings of new models, `elo_se` their
-    errors; `elo_human_se` is the error that people's rating of them would have, where an interval is to hold that
-    measurement rather than the truth behind it. `scale` "total" divides residuals by the root of se^2 +
-    human_se^2 + tau^2, "se" by se alone as in the paper, which covers too little where new models have smaller errors
-    than the calibration models, "none" by 1. `calibration_elo`, `family` and `calibration_family` are for warnings
-    alone. Raises `InputError`.
+    errors; `elo_human_se` is the error that their human rating would have, if an interval should cover that measurement
+    instead of the true value. `scale` "total" divides residuals by the root of se^2 + human_se^2 + tau^2, "se" by se
+    only as in the paper, which undercovers where new models have smaller errors than the calibration models, "none" by
+    1. `calibration_elo`, `family` and `calibration_family` are used for warnings only. Raises `InputError`.
 
     >>> from venire.ratings import split_conformal
     >>> rng = np.random.default_rng(0)
@@ -148,11 +147,11 @@ def leave_one_out_conformal(
     alpha: float = 0.1,
     scale: Scale = "total",
 ) -> Conformal:
-    """The interval of each model (n,), calibrated on all the others: all but one of the models that people know.
+    """The interval of each model (n,), calibrated on all other models with human ratings.
 
-    Arguments are as in `split_conformal`, of the same n models. Each interval keeps the guarantee of a split with
-    n - 1 calibration models, on average over models; the intervals of two models share their calibration and are not
-    independent, so the observed share scatters more than a binomial. Raises `InputError`.
+    Arguments are as in `split_conformal`, for the same n models. Each interval keeps the guarantee of a split with n -
+    1 calibration models, on average over models; the intervals of two models share their calibration and are not
+    independent, so the observed share varies more than a binomial. Raises `InputError`.
 
     >>> from venire.ratings import leave_one_out_conformal
     >>> rng = np.random.default_rng(0)
@@ -176,7 +175,7 @@ def leave_one_out_conformal(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CalibrationSet:
-    """Checked figures of calibration models (n,)."""
+    """Validated figures of calibration models (n,)."""
 
     residual: NDArray[np.float64]
     se: NDArray[np.float64]
@@ -185,7 +184,7 @@ class _CalibrationSet:
 
     @classmethod
     def of(cls, residual: ArrayLike, se: ArrayLike, human_se: ArrayLike, scale: Scale) -> _CalibrationSet:
-        """Check the columns; a single number stands for all models. Raises `InputError`."""
+        """Validate the columns; a single number applies to all models. Raises `InputError`."""
         if scale not in get_args(Scale):
             raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
         found = np.asarray(residual, dtype=np.float64)
@@ -200,7 +199,7 @@ class _CalibrationSet:
 
     @property
     def n(self) -> int:
-        """How many calibration models there are."""
+        """The number of calibration models."""
         return len(self.residual)
 
     def without(self, code: int) -> _CalibrationSet:
@@ -209,13 +208,13 @@ class _CalibrationSet:
         return _CalibrationSet(self.residual[keep], self.se[keep], self.human_se[keep], self.scale)
 
     def tau(self) -> float:
-        """The spread of residuals (Elo points) that errors of measurement leave unexplained; 0 without models."""
+        """The spread of residuals (Elo points) that measurement errors do not explain; 0 without models."""
         if not self.n or self.scale != "total":
             return 0.0
         return math.sqrt(max(0.0, float(np.mean(self.residual**2 - self.se**2 - self.human_se**2))))
 
     def width(self, se: ArrayLike, human_se: ArrayLike, tau: float) -> NDArray[np.float64]:
-        """What residuals of models with these errors are divided by."""
+        """The divisor of residuals of models with these errors."""
         own, people = np.asarray(se, dtype=np.float64), np.asarray(human_se, dtype=np.float64)
         if self.scale == "none":
             return np.ones_like(own)
@@ -282,7 +281,7 @@ def leave_two_out(
     ties: HumanTies = "drop",
     parity: bool = False,
 ) -> LeaveTwoOut:
-    """Place every model with every other one left out as well; arguments are as in `leave_one_out`.
+    """Place every model with each other model left out as well; arguments are as in `leave_one_out`.
 
     The cost is that of models^2 / 2 fits. Raises `InputError`.
 
@@ -337,9 +336,9 @@ def jackknife_plus(
     """The interval of every model (n,), calibrated on all the other anchors; all in Elo points.
 
     `se` and `human_se` (n,) are the errors of the ratings by judge and people, as in `split_conformal`. `elo` of the
-    result is the rating with the model alone left out; `quantile` is NaN, since the two ends are found apart. A model
-    that people did not rate is placed by every anchor; NaN in `human_se`, as `leave_one_out` has it there, is unknown
-    and counts as 0. Raises `InputError`.
+    result is the rating with the model alone left out; `quantile` is NaN, since the two bounds are found separately. A
+    model without a human rating is placed by every anchor; NaN in `human_se`, as from `leave_one_out`, is unknown and
+    counts as 0. Raises `InputError`.
 
     >>> from venire.ratings import comparisons, jackknife_plus, leave_two_out
     >>> data = comparisons(list("aaabbc") * 8, list("bcdcdd") * 8, [1, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0] * 4)
@@ -380,7 +379,7 @@ def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]
 
 
 def _size_warnings(n: int, rank: int, alpha: float) -> tuple[str, ...]:
-    """A sentence where `n` calibration models are too few for this alpha, or few at all; none is an empty tuple."""
+    """A warning where `n` calibration models are too few for this alpha, or few in general; else an empty tuple."""
     if rank > n:
         least = math.ceil((1.0 - alpha) / alpha - 1e-12)
         return (
@@ -397,9 +396,10 @@ def _extrapolation_warnings(
     family: Sequence[str] | None,
     calibration_family: Sequence[str] | None,
 ) -> tuple[str, ...]:
-    """Sentences on new models rated beyond all calibration models, or of a family that these do not have.
+    """Warnings about new models rated beyond all calibration models, or of a family that these lack.
 
-    `elo` (models,) and `calibration_elo` (n,) are ratings by the judge. Raises `InputError` for a family too few.
+    `elo` (models,) and `calibration_elo` (n,) are ratings by the judge. Raises `InputError` for a wrong number of
+    families.
     """
     warnings = []
     if calibration_elo is not None and np.size(calibration_elo):
@@ -418,9 +418,9 @@ def _extrapolation_warnings(
 
 
 def _trend_warnings(residual: NDArray[np.float64], rating: ArrayLike | None) -> tuple[str, ...]:
-    """A sentence where residuals (n,) hang on the rating (n,): correlation beyond 2 / sqrt(n).
+    """A warning where residuals (n,) depend on the rating (n,): correlation beyond 2 / sqrt(n).
 
-    Raises `InputError` for columns of two lengths.
+    Raises `InputError` for columns of different lengths.
     """
     if rating is None or len(residual) < 3:
         return ()
@@ -437,9 +437,9 @@ def _trend_warnings(residual: NDArray[np.float64], rating: ArrayLike | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of held-out models whose interval held, over random splits: mean `observed` and its spread `sd`.
+    """Share of held-out models covered by their interval, over random splits: mean `observed` and its spread `sd`.
 
-    `expected` is rank / (n + 1), what exchangeable models would give; None, and `width` infinite, where intervals are.
+    `expected` is rank / (n + 1), the value for exchangeable models; None, and `width` infinite, where intervals are.
     `width` is the median of whole widths in Elo points; `n` models calibrated each of `splits` splits.
     """
 
@@ -462,10 +462,10 @@ def split_coverage(
     splits: int = 20,
     seed: int = 0,
 ) -> Coverage:
-    """Calibrate on a random half of the models (the smaller), look at the others, and repeat; the Soft-Elo paper.
+    """Calibrate on a random half of the models (the smaller), test on the others, and repeat; the Soft-Elo paper.
 
-    Arguments are as in `split_conformal`, of models that people rated; all in Elo points. Splits of the same models
-    overlap, so `sd` is no standard error. Raises `InputError`.
+    Arguments are as in `split_conformal`, for models with human ratings; all in Elo points. Splits of the same models
+    overlap, so `sd` is not a standard error. Raises `InputError`.
 
     >>> from venire.ratings import split_coverage
     >>> rng = np.random.default_rng(0)

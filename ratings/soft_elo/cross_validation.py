@@ -1,7 +1,7 @@
 """Leave-one-model-out cross-validation of a judge against people: each model is left out and placed among the rest.
 
-Tables of every signal are made once; fits without some models follow by subtraction. The baselines that soft targets
-have to beat are label smoothing, which pulls verdicts towards a tie by one constant, and hard ratings shrunk by one.
+Tables of every signal are computed once; fits without some models follow by subtraction. The baselines for soft targets
+are label smoothing, which shrinks verdicts towards a tie by one constant, and hard ratings shrunk by one constant.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _MIN_ANCHORS = 3
 class Accuracy:
     """How far ratings by a judge are from those of people, in Elo points, over `models` models.
 
-    `slope` is that of the residual (judge - human) on human Elo: above 0 the judge stretches the scale. `quartiles`
-    are the mean residuals from the weakest quarter of models to the strongest. None where too few models are rated.
+    `slope` is that of the residual (judge - human) on human Elo: above 0 the judge's scale is too wide. `quartiles` are
+    the mean residuals from the weakest quarter of models to the strongest. None where too few models are rated.
     """
 
     mae: float
@@ -82,9 +82,9 @@ class PlacedRatings:
 class LeaveOneOut:
     """Each of `models` placed among all others by people and by judge, none of whose fits saw its battles.
 
-    `judge` holds "hard", "soft" and "scaled-hard" (hard times one constant fitted on the anchors), and whatever other
-    targets were asked for. `beta` (n,) is what the labels without the model gave. `anchor` (n,) says which models
-    people and judge have both rated: only these are anchors, the others are placed alone and have no human Elo.
+    `judge` contains "hard", "soft" and "scaled-hard" (hard times one constant fitted on the anchors), and any other
+    requested targets. `beta` (n,) is the estimate from the labels without the model. `anchor` (n,) marks models that
+    people and judge have both rated: only these are anchors; the others are placed separately and have no human Elo.
     """
 
     models: tuple[str, ...]
@@ -99,16 +99,16 @@ class LeaveOneOut:
     warnings: tuple[str, ...] = ()
 
     def residual(self, signal: str = "soft") -> NDArray[np.float64]:
-        """Human less judge (n,) in Elo points, each in the gauge of the same anchors; NaN without a human rating."""
+        """Human minus judge (n,) in Elo points, each in the gauge of the same anchors; NaN without a human rating."""
         return np.asarray(self.human.elo - self.judge[signal].elo, dtype=np.float64)
 
     def accuracy(self, signal: str = "soft") -> Accuracy:
-        """How far this signal is from people; `signal` is a key of `judge`."""
+        """The accuracy of this signal against people; `signal` is a key of `judge`."""
         return accuracy(self.human.elo, self.judge[signal].elo)
 
 
 def accuracy(human: NDArray[np.float64], judge: NDArray[np.float64]) -> Accuracy:
-    """Error, order and stretch of `judge` (n,) against `human` (n,), in Elo points of one gauge; NaN is left out.
+    """Error, order and scale of `judge` (n,) against `human` (n,), in Elo points of one gauge; NaN is left out.
 
     Raises `InputError` where no model has both ratings.
     """
@@ -144,11 +144,12 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """Leave one model out in the reference gauge; the Soft-Elo paper.
 
-    For each model, people, hard verdicts (`data.y`) and soft targets are fitted apart on the battles of the other
-    anchors, each centred over these; its own rating is then one number against fixed anchors with the same `ridge`,
-    and beta is fitted without any label of people that involves it. `score` and `human` are as in `soft_elo`; `others`
-    names more targets (rows,) for A to be placed alike. Errors come from `replicates` resamples of the model's own
-    battles, or of their instructions, the same draws for every signal; 0 leaves them out. Raises `InputError`.
+    For each model, people, hard verdicts (`data.y`) and soft targets are fitted separately on the battles of the other
+    anchors, each centred over these. Its own rating is then one parameter against fixed anchors with the same `ridge`,
+    and beta is fitted without any human label that involves it. `score` and `human` are as in `soft_elo`; `others`
+    names more targets (rows,) for A that are placed in the same way. Errors come from `replicates` resamples of the
+    model's own battles, or of their instructions, with the same draws for every signal; 0 omits them. Raises
+    `InputError`.
 
     >>> from venire.ratings import comparisons, leave_one_out
     >>> data = comparisons(list("aababcabc") * 4, list("bbcccabca") * 4, [1, 0, 1, 1, 0, 0, 1, 1, 0] * 4)
@@ -188,7 +189,7 @@ def leave_one_out(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draws:
-    """Battles of one model, what is drawn together, and how often: (units, columns), the first column once each."""
+    """Battles of one model, their resampling units, and counts (units, columns); the first column is all ones."""
 
     own: ModelBattles
     unit: NDArray[np.intp]
@@ -227,9 +228,9 @@ def _one(field: HoldOut, code: int, draws: _Draws) -> tuple[float, dict[str, NDA
 
 
 def least_squares_scale(human: NDArray[np.float64], judge: NDArray[np.float64]) -> float:
-    """The constant that best turns centred ratings of a judge (n,) into those of people, by least squares.
+    """The constant that best maps centred ratings of a judge (n,) to those of people, by least squares.
 
-    NaN is left out; 1 where the judge rates all alike.
+    NaN is left out; 1 where all ratings of the judge are equal.
     """
     both = np.isfinite(human) & np.isfinite(judge)
     across = float(judge[both] @ judge[both])
@@ -259,7 +260,7 @@ def _beta_warnings(beta: NDArray[np.float64]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBattles:
-    """The battles of one model against anchors: their rows, the opponent in each, and which side the model stood on."""
+    """The battles of one model against anchors: their rows, the opponent in each, and the side of the model."""
 
     rows: NDArray[np.intp]
     opponent: NDArray[np.int32]
@@ -268,7 +269,7 @@ class ModelBattles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HoldOut:
-    """Checked rows with their targets for A by signal, NaN where a signal does not speak; soft targets are made anew.
+    """Validated rows with their targets for A by signal, NaN where a signal is missing; soft targets are recomputed.
 
     `wins` are the pair counts of each fixed signal, `start` its ratings with nobody left out.
     """
@@ -285,14 +286,14 @@ class HoldOut:
     anchor: NDArray[np.bool_]
 
     def involving(self, *out: int) -> NDArray[np.bool_]:
-        """Rows (rows,) in which one of these models stands."""
+        """Rows (rows,) that involve one of these models."""
         rows = np.zeros(len(self.data), dtype=np.bool_)
         for code in out:
             rows |= (self.data.a == code) | (self.data.b == code)
         return rows
 
     def beta(self, *out: int) -> float:
-        """Beta from the labels of people in which none of these models stands; NaN where they say nothing."""
+        """Beta from the human labels that involve none of these models; NaN where they are not informative."""
         labels = np.where(self.scored & ~self.involving(*out), self.targets["human"], np.nan)
         return beta_of(self.grid, labels, weight=self.data.weight, ties=self.ties).beta
 
@@ -303,7 +304,7 @@ class HoldOut:
         return np.where(self.scored, self.grid.probabilities(beta), np.nan)
 
     def rate(self, wins: WinCounts, out: tuple[int, ...], start: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ratings (n,) in logits of the anchors but `out`, with mean 0 over these; NaN for all others."""
+        """Ratings (n,) in logits of the anchors except `out`, with mean 0 over these; NaN for all others."""
         kept = self.anchor.copy()
         kept[list(out)] = False
         logits = climb(curve_of(wins.only(kept)), start[kept], ridge=self.ridge).logits
@@ -335,7 +336,7 @@ class HoldOut:
     ) -> NDArray[np.float64]:
         """Ratings (columns,) in logits of one model against fixed `anchors` (n,), one for each column of `counts`.
 
-        `unit` (own rows,) says what is drawn together, `counts` (units, columns) how often each was drawn.
+        `unit` (own rows,) is the resampling unit of each row, `counts` (units, columns) how often each was drawn.
         """
         clipped = clip_targets(targets[own.rows], self.parity)
         outcome = np.where(own.first, clipped, 1.0 - clipped)
@@ -362,9 +363,9 @@ def hold_out(
     ties: HumanTies,
     parity: bool,
 ) -> HoldOut:
-    """Check the columns, count the pairs, and find who can be an anchor: models with battles in every signal.
+    """Validate the columns, count the pairs, and find the possible anchors: models with battles in every signal.
 
-    Raises `InputError` where fewer than three models can.
+    Raises `InputError` where there are fewer than three.
     """
     scores, size = score_column(score, len(data)), len(data.models)
     targets = {"human": label_column(human, len(data)), "hard": data.y}
@@ -387,7 +388,7 @@ def hold_out(
 
 
 def _component_warnings(field: HoldOut) -> tuple[str, ...]:
-    """A sentence for each signal whose anchors were never all compared: the ridge alone places the parts."""
+    """A warning for each signal whose anchors are not connected: only the ridge relates the parts."""
     parts = {name: weak_components(wins.only(field.anchor)) for name, wins in field.wins.items()}
     return tuple(
         f"{name}: the anchors fall into {count} parts that never met; only the ridge places these to one another"
@@ -401,10 +402,10 @@ CONFIDENCES = tuple(step / 100 for step in range(55, 100, 5))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baselines:
-    """How far each way of using a judge is from people: "hard", "scaled-hard", "smoothed" (the best) and "soft".
+    """The accuracy of each way of using a judge: "hard", "scaled-hard", "smoothed" (the best) and "soft".
 
-    `sweep` is the error by confidence in Elo points, `confidence` the one that was best. That one was chosen by the
-    very labels it is measured on, which flatters it a little. `held_out` says whether each model was left out.
+    `sweep` is the error by confidence in Elo points, `confidence` the best confidence. It is chosen on the same labels
+    on which it is measured, so its error is slightly optimistic. `held_out` states whether each model was left out.
     """
 
     accuracy: Mapping[str, Accuracy]
@@ -414,7 +415,7 @@ class Baselines:
 
 
 def smooth_labels(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
-    """Label smoothing: outcomes (rows,), wins at `confidence`, losses at 1 less it, ties at 0.5, shares in proportion.
+    """Label smoothing: outcomes (rows,), wins at c = `confidence`, losses at 1 - c, ties at 0.5, shares in proportion.
 
     Raises `InputError` for a confidence that is not within [0.5, 1].
 
@@ -441,8 +442,9 @@ def baselines(
 
     Source: the Soft-Elo paper.
 
-    Arguments are as in `soft_elo`. With `held_out` each model is left out in turn; without, all are fitted once on all
-    battles and the constant of "scaled-hard" is fitted on the very models that it is measured on. Raises `InputError`.
+    Arguments are as in `soft_elo`. With `held_out` each model is left out in turn; without it, all are fitted once on
+    all battles and the constant of "scaled-hard" is fitted on the same models on which it is measured. Raises
+    `InputError`.
 
     >>> from venire.ratings import baselines, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])

@@ -1,4 +1,4 @@
-"""Calibration of a judge's scale to people's: a line through models that both know, with a prediction interval."""
+"""Calibration of a judge's scale to people's: a line through models rated by both, with a prediction interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from venire.ratings.soft_elo.cross_validation import least_squares_scale
 __all__ = ["HumanScale", "_Rule", "human_scale"]
 
 _Rule = Literal["offset", "line"]
-"""Offset: people's points are the judge's, shifted. Line: stretched by one constant about the anchors' mean as well."""
+"""Offset: people's points are the judge's, shifted. Line: also scaled by one constant about the anchors' mean."""
 
 _MIN_FOR_A_LINE = 4
 
@@ -25,11 +25,11 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanScale:
-    """What people would say of a new model, in their Elo points: `elo`, and `low` to `high` with chance 1 - alpha.
+    """The predicted human rating of a new model in Elo points: `elo`, and `low` to `high` with coverage 1 - alpha.
 
-    `rule` was chosen as the one with the smaller mean error over anchors that were left out; `errors` has that of each
-    rule that could be tried. `slope` are people's points per point of the judge. `residual` (anchors,) is human less
-    judge of each anchor by the line through the others. `interval` tells what the interval rests on.
+    `rule` has the smaller leave-one-out mean error over anchors; `errors` contains that of each rule that could be
+    tried. `slope` is people's points per point of the judge. `residual` (anchors,) is human minus judge of each anchor
+    by the line through the others. `interval` names the basis of the interval.
     """
 
     elo: float
@@ -55,12 +55,12 @@ def human_scale(
     family: str | None = None,
     families: Sequence[str] | None = None,
 ) -> HumanScale:
-    """Put a model that the judge rates at `elo` (with error `elo_se`) on people's scale. All in Elo points.
+    """Map a model that the judge rates at `elo` (with error `elo_se`) to people's scale. All in Elo points.
 
     `judge` and `se` (anchors,) are ratings and errors of the anchors, each placed as the new model was, `human`
-    (anchors,) what people gave them. `rule` None takes the better of both by leave-one-out. `family` and `families`
-    (anchors,) are for a warning alone. The interval is infinite with too few anchors, and where the error of the model
-    alone is not known. Raises `InputError`.
+    (anchors,) their ratings by people. `rule` None selects the better rule by leave-one-out. `family` and `families`
+    (anchors,) are used for a warning only. The interval is infinite with too few anchors, and where only the error of
+    the model is unknown. Raises `InputError`.
 
     >>> from venire.ratings import human_scale
     >>> rng = np.random.default_rng(0)
@@ -110,7 +110,7 @@ def human_scale(
 
 
 def _tried(x: Vector, y: Vector) -> dict[_Rule, Vector]:
-    """By rule, human less judge (anchors,) of each anchor by what the others say; empty where there is no other."""
+    """By rule, human minus judge (anchors,) of each anchor predicted from the others; empty without others."""
     if len(x) < 2:
         return {"offset": np.empty(0)}
     rules = get_args(_Rule) if len(x) >= _MIN_FOR_A_LINE else ("offset",)

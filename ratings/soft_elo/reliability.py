@@ -1,4 +1,4 @@
-"""Reliability diagram of a judge: how often people side with it, against how often it expects them to."""
+"""Reliability diagram of a judge: observed agreement of people against predicted agreement."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SMALL = 0.55
 class Reliability:
     """Ten bins of equal numbers of battles, from the least to the most certain; arrays are (bins,).
 
-    `predicted` is the mean probability that people side with the judge, `observed` the share in which they did,
-    `size` the mean |score|, `count` the battles. `ece` is the expected calibration error: the mean distance of the
-    two, by weight. `trend` is the correlation of |score| with agreement times the root of the number of battles: below
-    1.645 the curve of agreement is flat. `warnings` says what makes soft targets doubtful.
+    `predicted` is the mean probability that people agree with the judge, `observed` the share in which they did, `size`
+    the mean |score|, `count` the battles. `ece` is the expected calibration error: the mean distance of the two, by
+    weight. `trend` is the correlation of |score| with agreement times the root of the number of battles: below 1.645
+    the curve of agreement is flat. `warnings` are reasons to doubt soft targets.
     """
 
     predicted: NDArray[np.float64]
@@ -49,8 +49,8 @@ def reliability(
 ) -> Reliability:
     """Compare sigma(beta * |score|) with how often people chose the side that the score favours; the Soft-Elo paper.
 
-    `score` (rows,) is A less B, `human` (rows,) 1, 0.5 or 0 for A, NaN unknown. Only battles that both sides decide
-    count: no human tie, no score of 0, and no tie of the judge where `y` (rows,) holds its verdicts. Bins are equal
+    `score` (rows,) is A minus B, `human` (rows,) 1, 0.5 or 0 for A, NaN unknown. Only battles decided by both sides
+    count: no human tie, no score of 0, and no tie of the judge where `y` (rows,) contains its verdicts. Bins are equal
     parts of a stable sort by probability. Raises `InputError`.
 
     >>> from venire.ratings import reliability
@@ -74,7 +74,7 @@ def reliability_of(
     weight: NDArray[np.float64] | None = None,
     bins: int = 10,
 ) -> Reliability:
-    """What `reliability` does, from scores already put on their grid; rows whose label is NaN are left out.
+    """`reliability` from scores that are already on their grid; rows whose label is NaN are left out.
 
     `human`, `y` and `weight` are columns (rows,). Raises `InputError` for fewer than one bin.
     """
@@ -119,7 +119,7 @@ def reliability_of(
 def _trend(
     sizes: NDArray[np.float64], code: NDArray[np.intp], sided: NDArray[np.float64], mass: NDArray[np.float64]
 ) -> float:
-    """Correlation of |score| with agreement, in units of its standard error where there is none."""
+    """Correlation of |score| with agreement, in units of its standard error under no correlation."""
     total = float(mass.sum())
     battles = np.bincount(code, mass, len(sizes))
     agreed = np.bincount(code, mass * sided, len(sizes))

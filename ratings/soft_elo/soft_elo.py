@@ -1,4 +1,4 @@
-"""Soft-Elo: Bradley-Terry on the probability that people would side with a judge, learnt from some labels of people."""
+"""Soft-Elo: Bradley-Terry on the probability that people agree with a judge, calibrated on human labels."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _STEPS = 200
 _TOLERANCE = 1e-11
 _CLIP = 1e-6
 _SPAN = 700.0
-"""Logits within which an exponential is a number of double precision."""
+"""Largest logit whose exponential is finite in double precision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftElo:
-    """Ratings on probabilities, and how far they may be believed.
+    """Ratings from probabilities, and their reliability.
 
-    `targets` (rows,) is sigma(beta * score) for A, NaN where the judge gave no score. `beta` is what turned scores into
-    them, `n_fit` how many labels of people found it, `ece` the expected calibration error. `warnings` belong beside
+    `targets` (rows,) is sigma(beta * score) for A, NaN where the judge gave no score. `beta` is the fitted factor,
+    `n_fit` the number of human labels in its fit, `ece` the expected calibration error. `warnings` must be shown with
     the ratings.
     """
 
@@ -63,7 +63,7 @@ def hard_elo(
     errors: Errors | None = None,
     parity: bool = False,
 ) -> Ratings:
-    """Bradley-Terry on the verdicts of a judge, a tie as half a win, with a ridge that keeps every rating finite.
+    """Bradley-Terry on the verdicts of a judge, with ties as half a win and a ridge that keeps every rating finite.
 
     `ridge` is lambda in lambda / 2 |R|^2 on the summed likelihood; `anchors` and `errors` are as in `bradley_terry`.
     `parity` clips outcomes to [1e-6, 1 - 1e-6] as the
@@ -86,7 +86,7 @@ def human_elo(
     errors: Errors | None = None,
     parity: bool = False,
 ) -> Ratings:
-    """The same on what people said: `human` (rows,) is 1, 0.5 or 0 for A, NaN where nobody was asked.
+    """`hard_elo` on human labels: `human` (rows,) is 1, 0.5 or 0 for A, NaN where no one was asked.
 
     >>> from venire.ratings import comparisons, human_elo
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -108,13 +108,13 @@ def soft_elo(
     beta: float | None = None,
     parity: bool = False,
 ) -> SoftElo:
-    """Fit beta to labels of people, replace each verdict by sigma(beta * score), and rate on these; the Soft-Elo paper.
+    """Fit beta to human labels, replace each verdict by sigma(beta * score), and rate on these; the Soft-Elo paper.
 
-    `data.y` holds the verdicts of the judge, `score` (rows,) its scores of A less B averaged over both orders, `human`
-    (rows,) what people said: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether
-    people saw it or not. `ties` says what a tie of people is to beta. `beta` given: no label is needed. `anchors` and
-    `errors` are as in `bradley_terry`; errors take beta as known. Raises `InputError` where no row has a score or beta
-    cannot be found.
+    `data.y` holds the verdicts of the judge, `score` (rows,) its scores A minus B averaged over both orders, `human`
+    (rows,) human labels: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether people
+    saw it or not. `ties` is the treatment of human ties in fitting beta. If `beta` is given, no label is needed.
+    `anchors` and `errors` are as in `bradley_terry`; errors treat beta as known. Raises `InputError` where no row has a
+    score or beta cannot be estimated.
 
     >>> from venire.ratings import comparisons, soft_elo
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -151,7 +151,7 @@ def soft_elo(
 def _beta(
     grid: ScoreGrid, labels: NDArray[np.float64], data: Comparisons, ties: HumanTies, given: float | None
 ) -> Beta:
-    """Beta from labels, or the one given. Raises `InputError` where that is no number."""
+    """Beta from labels, or the given beta. Raises `InputError` where it is not a number."""
     if given is None:
         fit = beta_of(grid, labels, weight=data.weight, cluster=data.cluster, ties=ties)
     else:
@@ -182,7 +182,7 @@ def _rated(
 
 
 def clip_targets(targets: NDArray[np.float64], parity: bool) -> NDArray[np.float64]:
-    """Targets as they are; with `parity` kept 1e-6 away from 0 and 1, as the authors of Soft-Elo do."""
+    """Targets unchanged; with `parity` clipped to [1e-6, 1 - 1e-6], as by the authors of Soft-Elo."""
     return np.asarray(np.clip(targets, _CLIP, 1.0 - _CLIP)) if parity else targets
 
 
@@ -204,8 +204,8 @@ def place_against_anchors(
     """Ratings (columns,) in logits that maximise the ridged likelihood of battles against fixed anchors.
 
     `anchors` (opponents,) are logits; `won` and `lost` (opponents, columns) are the weights of battles won and lost
-    against each, one column a resample; `ridge` above 0 is lambda in lambda / 2 R^2. A column without battles is NaN.
-    Newton from `start`, every column kept between points where its slope has either sign. Raises `NotConvergedError`.
+    against each, one column per resample; `ridge` above 0 is lambda in lambda / 2 R^2. A column without battles is NaN.
+    Newton's method from `start`, with every column safeguarded by a bracket. Raises `NotConvergedError`.
     """
     played = won + lost
     live = np.flatnonzero(played.sum(axis=0) > 0.0)
@@ -216,7 +216,7 @@ def place_against_anchors(
     for _ in range(_STEPS):
         odds = np.exp(np.clip(anchors[:, None] - rating, -_SPAN, _SPAN))
         share = 1.0 / (1.0 + odds)
-        missed = odds * share  # 1 - share has no digits left where share is almost 1
+        missed = odds * share  # 1 - share would lose precision where share is almost 1
         slope = (won * missed - lost * share).sum(axis=0) - ridge * rating
         curve = (played * share * missed).sum(axis=0) + ridge
         low, high = np.where(slope > 0.0, rating, low), np.where(slope > 0.0, high, rating)

@@ -1,9 +1,9 @@
-"""Kemeny-Young: the order of models that contradicts the least weight of pairwise votes, exact wherever that is said.
+"""Kemeny-Young: the order of models that contradicts the least weight of pairwise votes; `proved` if exact.
 
-Peyton Young and Arthur Levenglick, A consistent extension of Condorcet's election principle (1978). A ballot's order of
-least cost is a median of the ballots. Finding one is hard in general, and quick for what voters produce: the order
-falls into blocks small ones are solved over all their orders at once (`kemeny_blocks`), large ones by linear
-programs (`kemeny_program`).
+Peyton Young and Arthur Levenglick, A consistent extension of Condorcet's election principle (1978). For ballots, the
+order of least cost is their median under Kendall's distance. Finding it is NP-hard in general, but fast for realistic
+votes: the order decomposes into blocks; small blocks are solved exactly over all their orders (`kemeny_blocks`), large
+blocks by linear programs (`kemeny_program`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SolvedBlock:
-    """A solved block of n models: an order (n,), mean places (n,) from 1, its excess, a bound, and how many orders."""
+    """A solved block of n models: an order (n,), mean places (n,) from 1, excess, bound, and the number of orders."""
 
     order: Codes
     position: NDArray[np.float64]
@@ -41,11 +41,11 @@ class _SolvedBlock:
 def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> Order:
     """Kemeny-Young order: the order of models that contradicts the least weight of votes.
 
-    Where several orders cost the same, `position` is a model's mean place over all of them, and `order` is one of
-    them. Both are known for blocks (models that no majority tells apart from outside) of up to 18 models; for a larger
-    one `position` is the place in the order found and `optimal_orders` is None. After `seconds` by the `clock` the best
-    order met is returned with what no order can go below; `proved` says whether the two meet. Models without votes
-    have no position. Raises `InputError` for votes that are not finite and at least 0, and for no time.
+    Where several orders cost the same, `position` is a model's mean place over all of them, and `order` is one of them.
+    Both are known for blocks (strong components of the majority relation) of up to 18 models; for a larger block
+    `position` is the place in the order found and `optimal_orders` is None. After `seconds` by the `clock` the best
+    order found is returned with a lower bound of the cost; `proved` states whether the two are equal. Models without
+    votes have no position. Raises `InputError` for votes that are not finite and at least 0, and for no time.
 
     >>> from venire.ratings import comparisons, kemeny_young, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -112,7 +112,7 @@ def _solve_block(block: Excess, left: Callable[[], float]) -> _SolvedBlock:
 
 
 def _solve_large_block(block: Excess, left: Callable[[], float]) -> BestOrder:
-    """One best order of a large block: sets that majorities lead out of and never back into need not be mixed."""
+    """One best order of a large block, solved per strong component of strict majorities."""
     order: list[int] = []
     cost = bound = 0.0
     for codes in strong_components(block.table):

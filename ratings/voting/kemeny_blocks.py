@@ -1,10 +1,10 @@
 """Exact Kemeny-Young for small blocks: the decomposition into blocks, and dynamic programming over subsets.
 
 A block is a strong component of "has at least as many votes": every order of least cost keeps its models together (the
-extended Condorcet criterion). Within a block, what a model pays below a set depends on the set alone, not on its order.
-So the least cost of every set on top follows from those of the sets with one model less, and an order has the least
-cost exactly when each of its steps is a least one. How many such paths lead to a set from either end says how often
-each model stands at each position.
+extended Condorcet criterion). Within a block, the cost of placing a model below a set depends only on the set, not on
+its order. So the least cost of every set on top follows from those of the sets with one model less, and an order is
+optimal if and only if each of its steps is optimal. The numbers of optimal paths to a set from either end give how
+often each model has each position.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 __all__ = ["MAX_MODELS", "Excess", "OptimalOrders", "blocks", "excess_table", "optimal_orders", "order_cost"]
 
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 25, 60, 100)
-"""Weights are sought as whole multiples of one part in so many: halves of ties, shares of a few judges."""
+"""Largest denominator of a common unit of weights: halves from ties, shares of a few judges."""
 
 _ROUNDING = 1e-6
 
 _EXACT = 2.0**52
 
 _EQUAL = 4e-6
-"""What equal costs may differ by in a table without a unit: HiGHS takes a row that is missed by 1e-6 for held."""
+"""Tolerance of equal costs in a table without a common unit: HiGHS accepts rows violated by up to 1e-6."""
 
 MAX_MODELS = 18
-"""Models of a block that are solved over all 2^n sets; 18! is the last number of orders that a float holds exactly."""
+"""Largest block solved over all 2^n sets; 18! is the largest number of orders that a float represents exactly."""
 
 Codes = NDArray[np.intp]
 
@@ -37,11 +37,11 @@ Places = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excess:
-    """Margins of pairs: by how much the heavier side of each is the heavier.
+    """Margins of pairs: the difference between the heavier and the lighter side.
 
-    `table[i, j]` (n, n) times `scale` is what an order pays for j above i beyond what every order pays; one of
+    `table[i, j]` (n, n) times `scale` is the extra cost of j above i over the cost common to all orders; one of
     `table[i, j]` and `table[j, i]` is 0, both in a tie. Costs that differ by `tolerance` or less are equal. `whole`:
-    the table holds whole numbers, so that a bound may be rounded up to one.
+    the table contains integers, so a bound may be rounded up.
     """
 
     table: NDArray[np.float64]
@@ -55,9 +55,9 @@ class Excess:
 
 
 def excess_table(weight: NDArray[np.float64], tolerance: float) -> Excess:
-    """The table of pairwise votes `weight` (n, n) as excesses, in whole units where weights have a common unit.
+    """The table of pairwise votes `weight` (n, n) as excesses, in integer units where weights have a common unit.
 
-    Sides that differ by `tolerance` or less are tied, unless a common unit tells them apart.
+    Sides that differ by `tolerance` or less are tied, unless they differ in a common unit.
     """
     margin = weight - weight.T
     if not margin.any():
@@ -73,22 +73,22 @@ def excess_table(weight: NDArray[np.float64], tolerance: float) -> Excess:
 
 
 def order_cost(table: NDArray[np.float64], order: NDArray[np.intp]) -> float:
-    """Cost of an order (n,), codes from the best on, by a table of excesses (n, n)."""
+    """Cost of an order (n,), codes best first, by a table of excesses (n, n)."""
     return float(np.tril(table[np.ix_(order, order)], -1).sum())
 
 
 def blocks(table: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Blocks: sets of models, ascending codes, that stand in this order in every order of least cost.
+    """Blocks: sets of models, ascending codes, that have this order in every order of least cost.
 
     They are the strong components of "has at least as many votes", of a table of excesses (n, n). Each model of an
-    earlier block has more votes than each of a later one: putting an order's models in the order of blocks, and
-    leaving it alone within them, takes away the cost of every such pair that stood the other way, and adds none.
+    earlier block has more votes than each of a later block: sorting an order's models by block, with their order within
+    blocks unchanged, removes the cost of every reversed pair of this kind and adds none.
     """
     if not len(table):
         return []
     beats = table > 0.0
     score = beats.sum(axis=1) - beats.sum(axis=0)
-    # Wins less losses fall from each block to the next, so that blocks are stretches of this order.
+    # Wins minus losses decrease from each block to the next, so blocks are contiguous in this order.
     order = np.argsort(-score, kind="stable")
     held = ~beats[np.ix_(order, order)]
     reach = np.maximum.accumulate(len(table) - 1 - np.argmax(held[:, ::-1], axis=1))
@@ -100,8 +100,8 @@ def blocks(table: NDArray[np.float64]) -> list[NDArray[np.intp]]:
 class OptimalOrders:
     """The orders of least cost of n models.
 
-    `order` (n,) are the codes of one of them, best first, `cost` is their excess, `count` how many there are, and
-    `position` (n,) each model's mean place over all of them, from 1.
+    `order` (n,) are the codes of one of them, best first, `cost` is their excess, `count` their number, and `position`
+    (n,) each model's mean place over all of them, from 1.
     """
 
     order: Codes
@@ -112,9 +112,10 @@ class OptimalOrders:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layer:
-    """Sets of one size: of each the members (sets, size), and where the set without that member is found.
+    """Sets of one size: the members of each (sets, size), and the index of the set without each member.
 
-    `before` is its place in the layer before, `under` where the member's cost below that set stands in the flat table.
+    `before` is its index in the previous layer, `under` the index of the member's cost below that set in the flat
+    table.
     """
 
     members: Places
@@ -123,10 +124,9 @@ class _Layer:
 
 
 def optimal_orders(block: Excess) -> OptimalOrders:
-    """Every order of least cost of up to `MAX_MODELS` models, of which one is shown.
+    """All orders of least cost of up to `MAX_MODELS` models, with one of them returned.
 
-    The one shown is that in which the model with the least mean place comes first, of equals the one with the smaller
-    code, and so on down.
+    The returned order puts the model with the least mean place first (among equals, the smaller code), and so on.
     """
     size = len(block.table)
     layers = _layers(size)
@@ -163,7 +163,7 @@ def _layers(size: int) -> tuple[_Layer, ...]:
 
 
 def _below(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each model pays below each set (n * 2^n,), the sets counted as bits."""
+    """The cost of each model below each set (n * 2^n,), with sets as bit masks."""
     size = len(table)
     sums = np.zeros((size, 1 << size))
     for code in range(size):
@@ -173,7 +173,7 @@ def _below(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _onward(layers: tuple[_Layer, ...], least: list[NDArray[np.bool_]]) -> list[NDArray[np.float64]]:
-    """For the sets of each size from 0 to n, how many paths of least steps lead from there to the whole."""
+    """For the sets of each size from 0 to n, the number of optimal paths from there to the full set."""
     paths: list[NDArray[np.float64]] = [np.ones(1)]
     for size in range(len(layers), 0, -1):
         layer, ahead = layers[size - 1], np.where(least[size - 1], paths[-1][:, None], 0.0)
@@ -185,7 +185,7 @@ def _onward(layers: tuple[_Layer, ...], least: list[NDArray[np.bool_]]) -> list[
 def _places(
     layers: tuple[_Layer, ...], least: list[NDArray[np.bool_]], onward: list[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """In how many orders of least cost each model (n,) stands at each place (n,)."""
+    """The number of orders of least cost in which each model (n,) has each place (n,)."""
     size = len(layers)
     place, paths = np.zeros((size, size)), np.ones(1)
     for number, (layer, steps) in enumerate(zip(layers, least, strict=True)):

@@ -1,9 +1,10 @@
-"""Kemeny-Young for large blocks: local search for good orders, and linear programs with cuts that prove one best.
+"""Kemeny-Young for large blocks: local search for good orders, and linear programs with cuts that prove optimality.
 
-One number a pair says whether the model with the smaller code stands above. Numbers 0 and 1 are an order exactly when
-no three models stand in a circle; of these rows few matter, and only those that a solution misses are added. What the
-dual of a program without whole numbers shows is a bound for all orders, and often the cost of the best order known.
-Where it is not, HiGHS is asked for numbers 0 and 1 that cost less than the best order known: none is a proof too.
+One variable per pair states whether the model with the smaller code is above. Binary values form an order if and only
+if no three models form a cycle; few of these constraints matter, and only those that a solution violates are added. The
+dual of the linear relaxation gives a lower bound for all orders, which often equals the cost of the best order known.
+Where it does not, HiGHS searches for binary values that cost less than the best order known: infeasibility is a proof
+too.
 """
 
 from __future__ import annotations
@@ -24,35 +25,35 @@ __all__ = ["BestOrder", "borda_start", "local_search", "optimal_order", "random_
 _SEED = 0
 
 _MOVED = 0.2
-"""The share of models that a new start puts elsewhere."""
+"""The share of models that a restart moves."""
 
 Codes = NDArray[np.intp]
 
 _ROWS = 64
-"""Rows added at a time for each model, those that are missed most first."""
+"""Constraints added at a time per model, the most violated first."""
 
 _ROWS_OF_ONE = 1000
 
 _MISSED = 1e-6
 
 _NONE = 2
-"""What HiGHS says of a program without a solution."""
+"""The HiGHS status of an infeasible program."""
 
 _STARTS = 200
 
 _SEARCHING = 0.1
-"""The share of the time left that goes into looking for better orders before whole numbers are asked for."""
+"""The share of the remaining time spent on searching better orders before the integer program."""
 
 _ROUNDING = 1e-14
 
 _DOUBT = 1e-10
-"""What a bound is taken to be off by, as a share of all that could be paid: one summed here, and one told by HiGHS."""
+"""Assumed error of a bound as a share of the largest possible cost: summed here, and reported by HiGHS."""
 
 Vector = NDArray[np.float64]
 
 
 def borda_start(block: Excess) -> Codes:
-    """Borda's order (n,): by votes won less votes lost, of equals the smaller code first."""
+    """Borda's order (n,): by votes won minus votes lost; among equals the smaller code first."""
     table = block.table
     return np.argsort(-(table.sum(axis=1) - table.sum(axis=0)), kind="stable")
 
@@ -62,7 +63,7 @@ def local_search(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes
     margin, order = block.table - block.table.T, order.copy()
     while not late():
         ranked = margin[np.ix_(order, order)]
-        # What a model gains by standing above the first k of the others, against standing below all of them.
+        # The gain of placing a model above the first k of the others, relative to placing it below all of them.
         above = np.pad(np.cumsum(ranked[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
         saved = above - np.diagonal(above)[:, None]
         mover, place = np.unravel_index(int(np.argmax(saved)), saved.shape)
@@ -74,7 +75,7 @@ def local_search(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes
 
 
 def random_restarts(block: Excess, order: Codes, starts: int, late: Callable[[], bool]) -> Codes:
-    """Iterated local search: the best order of so many starts, each the best known with some models moved."""
+    """Iterated local search: the best order of `starts` restarts, each from the best known with some models moved."""
     rng, size = np.random.default_rng(_SEED), len(order)
     cost, moved = order_cost(block.table, order), max(2, round(_MOVED * size))
     for _ in range(starts):
@@ -92,7 +93,7 @@ def random_restarts(block: Excess, order: Codes, starts: int, late: Callable[[],
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestOrder:
-    """The best order known (n,), the excess `cost` that it pays, and the `bound` below which no order can go."""
+    """The best order known (n,), its excess `cost`, and a lower `bound` of the cost of any order."""
 
     order: Codes
     cost: float
@@ -100,9 +101,9 @@ class BestOrder:
 
 
 def optimal_order(block: Excess, left: Callable[[], float]) -> BestOrder:
-    """An order of least cost, or the best met when no seconds are `left`; the bound says which.
+    """An order of least cost, or the best found when no seconds are `left`; the bound shows which.
 
-    The search for orders draws from a fixed seed, so equal blocks have equal orders unless time cuts one short.
+    The search uses a fixed seed, so equal blocks have equal orders unless time runs out.
     """
 
     def late() -> bool:
@@ -120,7 +121,7 @@ def optimal_order(block: Excess, left: Callable[[], float]) -> BestOrder:
 
 
 class _Program:
-    """The rows added so far, the best order met and the best bound shown."""
+    """The constraints added so far, the best order found and the best bound proved."""
 
     def __init__(self, block: Excess) -> None:
         size = len(block.table)
@@ -138,18 +139,18 @@ class _Program:
         return self.cost - self.bound <= self.block.tolerance
 
     def offer(self, order: Codes) -> None:
-        """Keep an order that costs less than the best met so far."""
+        """Keep an order that costs less than the best found so far."""
         paid = order_cost(self.block.table, order)
         if paid < self.cost:
             self.order, self.cost = order, paid
 
     def shown(self, bound: float, doubt: float) -> None:
-        """Take note of a bound; where costs are whole it holds for the next whole number too."""
+        """Record a bound; where costs are integers it is rounded up."""
         sure = bound - doubt * float(self.block.table.sum())
         self.bound = max(self.bound, float(math.ceil(sure - _MISSED)) if self.block.whole else sure)
 
     def read(self, x: Vector, late: Callable[[], bool]) -> bool:
-        """Offer the order that a solution (pairs,) comes nearest to, and add rows that it misses; whether any."""
+        """Offer the order closest to a solution (pairs,), and add the constraints that it violates; whether any."""
         size = len(self.block.table)
         above = np.zeros((size, size))
         above[self.above, self.under], above[self.under, self.above] = x, 1.0 - x
@@ -160,13 +161,13 @@ class _Program:
         return len(circles) > 0
 
     def below(self, multipliers: Vector) -> float:
-        """What no order goes below, by multipliers of the rows: true whatever they are, so no solver is believed."""
+        """A lower bound from multipliers of the constraints: valid for any multipliers, so no solver is trusted."""
         rows, most = self.rows()
         held = np.minimum(multipliers, 0.0)
         return self.base + float(most @ held) + float(np.minimum(self.price - rows.T @ held, 0.0).sum())
 
     def rows(self) -> tuple[csr_array, Vector]:
-        """Each circle i over j over k over i as a row: at most two of the three."""
+        """The constraint of each cycle i over j over k over i as a row: at most two of the three."""
         start, end = self.circles, np.roll(self.circles, -1, axis=1)
         signs = np.where(start < end, 1.0, -1.0)
         at = np.repeat(np.arange(len(start)), 3), self.pair[start, end].ravel()
@@ -175,7 +176,7 @@ class _Program:
 
 
 def _violated_cycles(above: Vector, late: Callable[[], bool]) -> Codes:
-    """Circles of three (circles, 3), each from its smallest code on, of which a solution has more than two thirds."""
+    """Cycles of three (cycles, 3), each from its smallest code on, whose sum in a solution exceeds two."""
     most, found = _ROWS * len(above), []
     for first in range(len(above) - 2):
         if late():
@@ -192,7 +193,7 @@ def _violated_cycles(above: Vector, late: Callable[[], bool]) -> Codes:
 
 
 def _cutting_planes(program: _Program, left: Callable[[], float]) -> None:
-    """Solve without whole numbers until no circle is missed, an order meets the bound, or time is up."""
+    """Solve the relaxation until no cycle is violated, an order meets the bound, or time is up."""
     from scipy.optimize import linprog  # slow to import: see `data.statistics`
 
     def late() -> bool:
@@ -201,7 +202,7 @@ def _cutting_planes(program: _Program, left: Callable[[], float]) -> None:
     x = (program.price < 0.0).astype(np.float64)
     while not program.proved and program.read(x, late) and not program.proved and not late():
         rows, most = program.rows()
-        sparse: Any = rows  # the stubs of linprog know dense tables alone
+        sparse: Any = rows  # the type stubs of linprog accept dense tables only
         found = linprog(
             program.price,
             A_ub=sparse,
@@ -217,7 +218,7 @@ def _cutting_planes(program: _Program, left: Callable[[], float]) -> None:
 
 
 def _integer_program(program: _Program, left: Callable[[], float]) -> bool:
-    """Ask for whole numbers that cost less than the best order met; whether asking again could tell more."""
+    """Solve the integer program for a cost below the best order found; whether another call could help."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import: see `data.statistics`
 
     rows, most = program.rows()

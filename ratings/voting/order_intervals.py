@@ -1,4 +1,4 @@
-"""How sure an order is: the same method on rows drawn again, whole clusters where the table has any."""
+"""Intervals of positions: the same method on resampled rows, or on whole clusters where the table has any."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from venire.ratings.inference.intervals import draw_rows, evaluate_draws
 __all__ = ["OrderDraws", "OrderRefit", "PositionIntervals", "redrawn_positions"]
 
 OrderRefit = Callable[[NDArray[np.intp]], Order]
-"""The order by some rows of the table, by position; a row may be there several times."""
+"""The order by some rows of the table, by position; a row may occur several times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PositionIntervals:
-    """Intervals of the positions of n models by draws, 0 or NaN for a model that has none.
+    """Intervals of the positions of n models from draws; 0 or NaN for a model without a position.
 
     `lo` and `hi` (n,) are the percentile interval of a model's place, rounded outwards. `tier` (n,): going down the
-    order, a tier begins with each model that stands below the first of the tier before beyond the draws' interval of
-    their difference. `best` (n,) is the share of draws with the model on top, shared among equals.
+    order, a tier begins with each model that is significantly below the first model of the previous tier, by the draws'
+    interval of their difference. `best` (n,) is the share of draws with the model on top, split among equals.
     """
 
     lo: NDArray[np.int64]
@@ -35,9 +35,9 @@ class PositionIntervals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDraws:
-    """Positions by drawn rows: `position` (replicates, n), NaN where the method could not place every model.
+    """Positions from resampled rows: `position` (replicates, n), NaN where the method could not place every model.
 
-    `point` (n,) are the places by all rows, `unit` and `units` what was drawn and how many of it there are.
+    `point` (n,) are the positions by all rows, `unit` is the resampled unit and `units` the number of units.
     """
 
     point: NDArray[np.float64]
@@ -47,7 +47,7 @@ class OrderDraws:
 
     @property
     def without_estimate(self) -> int:
-        """Draws in which some model had no votes, or the method gave no order; they are left out."""
+        """The number of draws in which some model had no votes, or the method gave no order; they are left out."""
         return len(self.position) - len(self._found)
 
     @property
@@ -55,7 +55,7 @@ class OrderDraws:
         return self.position[np.isfinite(self.position).any(axis=1)]
 
     def places(self, level: float) -> PositionIntervals:
-        """Intervals, tiers and chances to be best; nothing is known of one cluster, or without a draw."""
+        """Intervals, tiers and probabilities of being best; unknown with one cluster, or without a draw."""
         size, known = len(self.point), np.flatnonzero(np.isfinite(self.point))
         lo, hi, tier = (np.zeros(size, dtype=np.int64) for _ in range(3))
         best = np.full(size, np.nan)
@@ -70,7 +70,7 @@ class OrderDraws:
 
 
 def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, replicates: int, seed: int) -> OrderDraws:
-    """Bootstrap of positions: draw rows again and put the models in order by each draw."""
+    """Bootstrap of positions: resample rows and order the models by each draw."""
     drawn = draw_rows(data, replicates=replicates, seed=seed)
     position = evaluate_draws(drawn, lambda rows: refit(rows).position, order.position, replicates)
     return OrderDraws(order.position, position, drawn.unit, drawn.units)

@@ -1,8 +1,8 @@
 """Voting rules other than Kemeny's: Borda, Copeland, minimax, Schulze, ranked pairs, median rank and rank centrality.
 
-All take any table of pairwise votes (median rank takes ballots), not only one in which every model met every other as
-often; what unequal numbers do is said at each. Each gives every model a figure, and `order_by_score` makes the order of
-them, equal figures sharing a position.
+All accept any table of pairwise votes (median rank: ballots), including tables with unequal numbers of votes per pair;
+each rule documents their effect. Each rule gives every model a score, and `order_by_score` sorts by it; equal scores
+share a position.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ Vector = NDArray[np.float64]
 
 
 def _met(votes: Votes) -> NDArray[np.bool_]:
-    """Which pairs (n, n) have any vote."""
+    """Pairs (n, n) with at least one vote."""
     return np.asarray(votes.weight + votes.weight.T > 0.0) & ~np.eye(len(votes.models), dtype=np.bool_)
 
 
 def margins(votes: Votes) -> Matrix:
-    """Margins (n, n): votes for less votes against, 0 where they are equal but for the last bits of a sum."""
+    """Margins (n, n): votes for minus votes against, 0 where they are equal up to rounding."""
     margin = votes.weight - votes.weight.T
     return np.where(np.abs(margin) <= _slack(votes), 0.0, margin)
 
 
 def _slack(votes: Votes) -> float:
-    """Margins that differ by less are equal: a pair's own sums lose no more, however many pairs there are."""
+    """Margins that differ by less are equal: the rounding error of one pair's sums, whatever the number of pairs."""
     return 1e-9 * float((votes.weight + votes.weight.T).max(initial=0.0))
 
 
 def levels(votes: Votes) -> NDArray[np.int64]:
-    """Majorities (n, n) in whole numbers: 0 for none, and the same for margins that are equal; more for larger ones."""
+    """Majorities (n, n) as integer levels: 0 for none, equal for equal margins, higher for larger margins."""
     margin = margins(votes)
     level = np.zeros(margin.shape, dtype=np.int64)
     won = margin > 0.0
@@ -66,7 +66,7 @@ def levels(votes: Votes) -> NDArray[np.int64]:
 
 
 def _steps(values: NDArray[np.float64], tolerance: float) -> NDArray[np.int64]:
-    """Each value's place among the distinct ones (n,), from 0 for the lowest; a gap within `tolerance` is none."""
+    """Each value's rank among the distinct values (n,), from 0 for the lowest; gaps within `tolerance` are ignored."""
     rising = np.argsort(values, kind="stable")
     step = np.zeros(len(values), dtype=np.int64)
     step[rising[1:]] = np.cumsum(np.diff(values[rising]) > tolerance)
@@ -74,10 +74,10 @@ def _steps(values: NDArray[np.float64], tolerance: float) -> NDArray[np.int64]:
 
 
 def _between(below: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Models surely below less models surely above (n,), from a strict partial order: [i, j] puts i above j.
+    """Number of models below minus number above (n,), from a strict partial order: [i, j] puts i above j.
 
-    It is the middle of the positions that the relation leaves open to a model, counted from the middle of the field: a
-    model above another always has more, and a full order keeps its positions.
+    It is the midpoint of a model's possible positions, relative to the middle of the field: a model above another
+    always has a higher value, and a full order keeps its positions.
     """
     return np.asarray(below.sum(axis=1) - below.sum(axis=0), dtype=np.float64)
 
@@ -91,9 +91,9 @@ def order_by_score(
     key: NDArray[np.float64] | None = None,
     tolerance: float = 1e-9,
 ) -> Order:
-    """The order that `key` makes, highest first; None: the `score` (n,) itself. NaN is a model that has no position.
+    """The order by `key`, highest first; None: by the `score` (n,) itself. NaN is a model without a position.
 
-    Models whose keys differ by no more than `tolerance` share the mean of their positions and stand by name.
+    Models whose keys differ by no more than `tolerance` share the mean of their positions and are sorted by name.
     """
     value = score if key is None else key
     codes = np.flatnonzero(~np.isnan(value))
@@ -120,9 +120,9 @@ def order_by_score(
 def borda(votes: Votes) -> Order:
     """Borda's rule: by the share of a model's votes that prefer it.
 
-    Source: Borda, Mémoire sur les élections au scrutin (1781).
-    Where all models have as many votes this is the order of Borda's points, the sum of each row; elsewhere the share
-    keeps those who met more opponents from gaining by it. Weak opponents still flatter, as in any win rate.
+    Source: Borda, Mémoire sur les élections au scrutin (1781). Where all models have equally many votes this is the
+    order of Borda's points, the sum of each row; elsewhere the share avoids an advantage for models with more
+    opponents. Weak opponents still raise it, as in any win rate.
 
     >>> from venire.ratings import borda, comparisons, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -134,9 +134,9 @@ def borda(votes: Votes) -> Order:
 
 
 def copeland(votes: Votes) -> Order:
-    """Copeland's rule: by the share of opponents met that a majority puts below, an even split counting half.
+    """Copeland's rule: by the share of opponents met that a majority puts below; an even split counts half.
 
-    Source: Copeland, A 'reasonable' social welfare function (1951). How large majorities are does not count.
+    Source: Copeland, A 'reasonable' social welfare function (1951). The size of majorities has no effect.
 
     >>> from venire.ratings import comparisons, copeland, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -152,7 +152,8 @@ def minimax(votes: Votes) -> Order:
     """Minimax: by the smallest margin over any opponent met, that of the worst defeat or the narrowest win.
 
     Sources: Simpson (1969), Kramer (1977); this is the variant of margins. They are counted in votes, so an opponent
-    met often can do more harm than one met rarely. May put first a model that loses to all others, narrowly.
+    met often can have a larger effect than an opponent met rarely. May rank a model first that loses narrowly to all
+    others.
 
     >>> from venire.ratings import comparisons, minimax, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -170,11 +171,11 @@ def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
 
 
 def schulze(votes: Votes) -> Order:
-    """Schulze's rule: i is above j if its strongest path to j is stronger, a path being its smallest margin.
+    """Schulze's rule: i is above j if its strongest path to j is stronger; a path's strength is its smallest margin.
 
     Source: Schulze, The Schulze Method of Voting, arXiv 1804.02973, which proves that "above" has no cycles. Strength
-    is the margin, since winning votes would let ties, split between the sides, strengthen a majority. Models whose
-    paths to each other are equal are apart only by whom they are both above or below: see `_between`.
+    is the margin, since winning votes would let ties, split between the sides, strengthen a majority. Models with equal
+    paths to each other are separated only by the models above and below them: see `_between`.
 
     >>> from venire.ratings import comparisons, schulze, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -196,11 +197,11 @@ def strongest_paths(strength: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def ranked_pairs(votes: Votes) -> Order:
-    """Ranked pairs: majorities are locked in by falling margin, none that closes a cycle.
+    """Ranked pairs: majorities are locked in by decreasing margin, except those that close a cycle.
 
-    Source: Tideman, Independence of clones as a criterion for voting rules (1987). Majorities of equal margin are taken
-    together, so that neither names nor the order of rows choose between them: first those that contradict what is
-    locked fall, then those on a cycle that the others make with it. What is left need not tell all models apart: see
+    Source: Tideman, Independence of clones as a criterion for voting rules (1987). Majorities of equal margin are
+    processed together, so that neither names nor the order of rows decide between them: first those that contradict
+    locked majorities are dropped, then those on a cycle with the rest. The result need not separate all models: see
     `_between`.
 
     >>> from venire.ratings import comparisons, ranked_pairs, votes
@@ -226,10 +227,10 @@ def ranked_pairs(votes: Votes) -> Order:
 def _outside_cycles(
     above: NDArray[np.bool_], winner: NDArray[np.intp], loser: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Majorities of one margin that nothing locked contradicts, and that close no cycle with what is locked."""
+    """Majorities of one margin that no locked majority contradicts, and that close no cycle with locked ones."""
     stands = ~above[loser, winner]
     winner, loser = winner[stands], loser[stands]
-    # What is locked is closed under following it, so the models of these majorities are all that a cycle needs.
+    # The locked relation is transitively closed, so cycles need only the models of these majorities.
     codes, place = np.unique(np.concatenate([winner, loser]), return_inverse=True)
     graph, (upper, lower) = above[np.ix_(codes, codes)], np.split(place, 2)
     graph[upper, lower] = True
@@ -239,7 +240,7 @@ def _outside_cycles(
 
 
 def _lock(above: NDArray[np.bool_], winner: list[int], loser: list[int]) -> None:
-    """Add majorities to who is `above` (n, n) whom, unless it is settled; what follows from them is added too."""
+    """Add majorities to the relation `above` (n, n), unless already settled, with their transitive closure."""
     for upper, lower in zip(winner, loser, strict=True):
         if not (above[upper, lower] or above[lower, upper]):
             ahead, behind = above[:, upper] & ~above[:, lower], above[lower].copy()
@@ -250,10 +251,10 @@ def _lock(above: NDArray[np.bool_], winner: list[int], loser: list[int]) -> None
 def median_rank(ballots: Ballots) -> Order:
     """Median rank: by the weighted median of a model's positions over the ballots that show it; 1 is the best.
 
-    Source: Bassett and Persky, Robust Voting (1999). Tied models share the mean of their places, unranked ones that of
-    the places left. A place on a ballot of fewer models than there are is stretched to the whole field, so that the
-    middle stays the middle: `1/2 + models (place - 1/2) / shown`. Medians that are equal stay so: there are few values
-    for them, and many ties. Ballots that rank nothing, or show one model, say nothing.
+    Source: Bassett and Persky, Robust Voting (1999). Tied models share the mean of their places, unranked models that
+    of the remaining places. A place on a ballot with fewer models is scaled to the whole field, so that the middle
+    stays the middle: `1/2 + models (place - 1/2) / shown`. Equal medians stay tied: there are few possible values, and
+    many ties. Ballots that rank nothing, or show one model, are ignored.
 
     >>> from venire.ratings import ballots, median_rank
     >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
@@ -287,15 +288,15 @@ def weighted_median(values: Vector, weight: Vector) -> float:
 
 
 def markov(votes: Votes, *, jump: float = 0.0) -> Order:
-    """Rank centrality: by the share of time that a random walk along votes spends at each model in the long run.
+    """Rank centrality: by the stationary distribution of a random walk along votes.
 
-    Source: Negahban, Oh and Shah, Rank Centrality, arXiv 1209.1688. The walk looks at each opponent that its model met
-    equally often and moves there with the share of votes that prefer it. Where shares are those of Bradley-Terry, the
-    time is in proportion to strength, whoever met whom. A walk that begins anywhere leaves some models for good, such
-    as all others where one never lost a vote: their share is 0, and they stand below, in the order of a walk among
-    themselves. Of several sets that it cannot leave each has the share of starts that end in it. `jump` is the chance,
-    at each step, to go to any model instead. Raises `InputError` for a jump outside [0, 1) and for votes so one-sided
-    that double precision has no figures for them.
+    Source: Negahban, Oh and Shah, Rank Centrality, arXiv 1209.1688. The walk picks each opponent of its model with
+    equal probability and moves there with the share of votes that prefer it. Where shares follow Bradley-Terry, the
+    stationary share is proportional to strength, whichever pairs met. Some models may be transient, for example all
+    others if one model never lost a vote: their share is 0, and they are ranked below, by a walk among themselves. With
+    several closed classes, each has the share of starts that end in it. `jump` is the probability, at each step, of
+    moving to any model instead. Raises `InputError` for a jump outside [0, 1) and for votes too one-sided for double
+    precision.
 
     >>> from venire.ratings import comparisons, markov, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -319,7 +320,7 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
         if first:
             score[known] = np.exp(log_share)
         inside = log_share[stays]
-        # A walk among those that were left is a step below: their shares compare with one another alone.
+        # A walk among transient models is one level below: their shares are comparable among themselves only.
         key[known[left[stays]]] = inside - inside.max() + above
         above, left, first = above - 1.0 + float(inside.min() - inside.max()), left[~stays], False
     return order_by_score("markov", votes, score, "share of time", key=key)
@@ -328,8 +329,8 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
 def stationary_log_shares(rate: Matrix) -> Vector:
     """Stationary distribution of a walk, as logarithms (n,); `rate[i, j]` leads from i to j.
 
-    It is -inf at a state that is left for good. States are taken out one by one, and nothing is ever subtracted, so
-    that small shares have as many true digits as large ones (Grassmann, Taksar and Heyman 1985). Raises `InputError`.
+    It is -inf at a transient state. States are eliminated one by one without subtractions, so that small shares are as
+    precise as large ones (Grassmann, Taksar and Heyman 1985). Raises `InputError`.
     """
     size = len(rate)
     count, part = connected_components(rate > 0.0, directed=True, connection="strong")
@@ -353,7 +354,7 @@ def stationary_log_shares(rate: Matrix) -> Vector:
 
 
 def _shares(rate: Vector, gone: NDArray[np.intp]) -> Vector:
-    """Where a state that is taken out leads to, (n,), among those that are still there."""
+    """The transition shares (n,) of an eliminated state to the remaining states."""
     onward = rate.copy()
     onward[gone] = 0.0
     total = float(onward.sum())
@@ -363,7 +364,7 @@ def _shares(rate: Vector, gone: NDArray[np.intp]) -> Vector:
 
 
 def _stationary(rate: Matrix) -> Vector:
-    """Logarithm of the share of time (k,) among states that all lead to one another."""
+    """Logarithm of the stationary distribution (k,) of an irreducible chain."""
     size = len(rate)
     for state in range(size - 1, 0, -1):
         total = float(rate[state, :state].sum())

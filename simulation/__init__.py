@@ -1,1 +1,1 @@
-"""Judges without a network: recorded judges as parameters, and a server that speaks for them."""
+"""Simulated judges without a network: recorded judges as parameters, and a server that answers for them."""

@@ -1,4 +1,4 @@
-"""The answer key: instruction, model and Elo points of a completion, found by its text alone."""
+"""The answer key: instruction, model and Elo points of a completion, looked up by its text."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class KnownCompletion:
 
 _MAX_REMEMBERED = 128
 _HEAD = 24
-"""Characters at the beginning of a completion that are left of it, however it is cut."""
+"""Number of characters at the beginning of a completion that remain after any truncation."""
 
 
 _text_digest = lru_cache(maxsize=512)(text_digest)  # a completion is shown in both orders and in several matchups
 
 
 def _when_cut(text: str, characters: int) -> bytes:
-    """What a completion is known by when it was cut: how it begins, and how long it was."""
+    """Lookup key of a truncated completion: its beginning and its original length."""
     return text_digest(f"{characters}|{text[:_HEAD]}")
 
 
 class AnswerKey:
     """Finds instruction, model and Elo by the texts of an instruction and of a completion, as a prompt shows them.
 
-    It is given to a server at its start and not changed after. `completions` holds (instruction id, instruction text,
-    model, completion text), where the text of an instruction is its turns joined by a blank line; `elo` has the
-    rating of each of these models in Elo points; `own` names the contestant behind a profile, where there is one.
+    A server receives it at its start and does not change it. `completions` holds (instruction id, instruction text,
+    model, completion text), where the text of an instruction is its turns joined by a blank line; `elo` has the rating
+    of each of these models in Elo points; `own` names the contestant behind a profile, if there is one.
 
-    Where several models answered an instruction word for word, the first by name counts; `shared` is how many
-    such answers there are. Where several ids have the same instruction text, the first id in code point order counts.
+    Where several models gave the same answer to an instruction, the first by name counts; `shared` is the number of
+    these answers. Where several ids have the same instruction text, the first id in code point order counts.
 
     Raises `InputError` for a model without a rating, and for an `own` that names no profile.
     """
@@ -82,14 +82,14 @@ class AnswerKey:
             self._cut[cut] = min(model, self._cut.get(cut, model))
         self.shared = len(shared)
         self._lately: dict[tuple[str, ...], tuple[KnownCompletion, ...] | None] = {}
-        """The latest look-ups: each step of a trial shows the same texts."""
+        """Cache of the latest look-ups: each step of a trial shows the same texts."""
 
     def __len__(self) -> int:
-        """How many different pairs of instruction and completion text are known."""
+        """The number of distinct pairs of instruction and completion text."""
         return len(self._models)
 
     def find(self, instruction: str, *completions: str) -> tuple[KnownCompletion, ...] | None:
-        """These completions of one instruction in the answer key, in their order; None where one is not in it."""
+        """These completions of one instruction in the answer key, in their order; None if one is missing."""
         shown = (instruction, *completions)
         if shown not in self._lately:
             if len(self._lately) >= _MAX_REMEMBERED:
@@ -107,18 +107,18 @@ class AnswerKey:
         return tuple(found)
 
     def _model(self, asked: bytes, completion: str) -> str | None:
-        """Whose completion this is, whole or cut to fit a context."""
+        """The model of this completion, whole or truncated to fit a context."""
         model = self._models.get(asked + _text_digest(completion))
         if model is None and (cut := parse_cut(completion)) is not None:
             model = self._cut.get(asked + _when_cut(*cut))
         return model
 
     def find_pair(self, texts: Sequence[str]) -> tuple[KnownCompletion, ...] | None:
-        """The last two of these texts in the answer key, where those before are the turns of their instruction."""
+        """The last two of these texts in the answer key; the texts before them are the turns of their instruction."""
         return self.find("\n\n".join(texts[:-2]), *texts[-2:]) if len(texts) > 2 else None
 
     def find_list(self, texts: Sequence[str]) -> tuple[KnownCompletion, ...] | None:
-        """The completions of a list in the answer key, which begins with an instruction of one turn or several."""
+        """The completions in the answer key of a list that begins with an instruction of one or more turns."""
         tries = (self.find("\n\n".join(texts[:turns]), *texts[turns:]) for turns in range(1, len(texts)))
         return next((found for found in tries if found is not None), None)
 

@@ -1,8 +1,8 @@
-"""What a simulated model writes back: the text within its limit, tokens and time, and the body that is sent. Pure.
+"""Replies of a simulated model: the text within its token limit, tokens and time, and the response body. Pure.
 
-The profiles have these figures for verdicts of two stages. The same are used for every protocol: `invalid` is the share
-of replies that no rule reads, a judge that is asked once more answers in a readable form in half of these cases, and
-the noise of time is drawn once a trial.
+The profiles contain these figures for two-stage verdicts; they are used for every protocol. `invalid` is the share of
+unparsable replies, a repair request gets a readable answer in half of these cases, and the time noise is drawn once per
+trial.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ __all__ = [
 ]
 
 Logprobs = tuple[tuple[tuple[str, float], ...], ...]
-"""Tokens of each place with their natural log-probabilities."""
+"""Tokens at each position with their natural log-probabilities."""
 
 UNREADABLE = "Unclear."
-"""A verdict that no rule reads: one token, and neither a digit nor the name of a place."""
+"""An unparsable verdict: one token that is neither a digit nor the name of a place."""
 _REMARKS = (
     "The first answer takes up the instruction directly and stays with it to the end.",
     "The second answer reads the instruction in a slightly different way, which is defensible.",
@@ -80,7 +80,7 @@ _LENGTHS = tuple(tuple(accumulate(len(remark) + 1 for remark in order)) for orde
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """A reply with its tokens, and the seconds that the judge would have taken for it."""
+    """A reply with its tokens, and the seconds that the judge needs for it."""
 
     text: str
     finish: str
@@ -91,13 +91,13 @@ class JudgeReply:
 
 
 Rehearse = Callable[[ChatRequest, RecognisedQuestion, AnswerKey], JudgeReply]
-"""What a protocol's entry refers to: from a request, what it was recognised as, and what is known of its texts."""
+"""The function in a protocol's entry: from a request, its recognised question and the answer key to a reply."""
 
 
 def fallible_reply(
     profile: Profile, seed: int, request: ChatRequest, trial: Sequence[str | int], text: str
 ) -> JudgeReply:
-    """A reply with this text, or `UNREADABLE` as often as the profile says; `trial` is what the draws are keyed by."""
+    """A reply with this text, or `UNREADABLE` with the profile's probability; `trial` is the key of the draws."""
     about = "|".join([profile.name, *map(str, trial)])
     invalid = uniform_of(f"{seed}|invalid|{about}") < profile.invalid
     repaired = bool(request.quoted) and uniform_of(f"{seed}|repair|{about}") < 0.5
@@ -114,7 +114,7 @@ def timed_reply(
     tokens: int | None = None,
     logprobs: Logprobs = (),
 ) -> JudgeReply:
-    """A reply of these tokens (None: counted from its characters, 1 at least), in the judge's time under this noise."""
+    """A reply of these tokens (None: estimated from its characters, at least 1), with the judge's time and noise."""
     count = max(1, round(tokens_per_character() * len(text))) if tokens is None else tokens
     prompt_tokens = round(tokens_per_character() * request.characters)
     seconds = (profile.first_token_s + count / profile.tokens_per_s) * noise
@@ -122,7 +122,7 @@ def timed_reply(
 
 
 def remarks(profile: Profile, seed: int, found: Sequence[KnownCompletion], repeat: int, tokens: int) -> str:
-    """Remarks in a drawn order, as long as so many tokens are (or all of them once, where that is shorter)."""
+    """Remarks in random order with a length of `tokens` tokens (or all of them once, if that is shorter)."""
     first, second = found
     shown = f"{first.instruction_id}|{first.model}|{second.model}"
     drawn = uniform_of(f"{seed}|reasons|{profile.name}|{shown}|{repeat}")
@@ -137,7 +137,7 @@ def _written(start: int, number: int) -> str:
 
 
 def truncate_reply(reply: JudgeReply, limit: int | None) -> JudgeReply:
-    """The reply cut off where the request's limit of tokens ends it."""
+    """The reply truncated at the request's token limit."""
     if limit is None or reply.tokens <= limit:
         return reply
     kept = max(1, len(reply.text) * limit // reply.tokens)
@@ -147,10 +147,10 @@ def truncate_reply(reply: JudgeReply, limit: int | None) -> JudgeReply:
 
 
 def reply_seconds(reply: JudgeReply, model: str, request: str, asked: int) -> float:
-    """Seconds that the reply takes when a request, named by its digest, is made for the `asked`-th time.
+    """Seconds for the reply when a request, identified by its digest, is made for the `asked`-th time.
 
-    A repeat draws its time anew: one that was too slow for its client would be so every time. Raises `InputError` for a
-    model that is not simulated.
+    A repeat draws its time again; otherwise a reply that was too slow for its client would always be. Raises
+    `InputError` for a model that is not simulated.
     """
     if asked == 1:
         return reply.latency_s
@@ -171,7 +171,7 @@ def completion_body(
 ) -> bytes:
     """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens reported where `counted`.
 
-    `cached` are the prompt's tokens that were read from a cache, where there is one.
+    `cached` is the number of prompt tokens read from a cache, if there is one.
     """
     usage: dict[str, Any] = {
         "prompt_tokens": reply.prompt_tokens,
@@ -208,11 +208,11 @@ def _logprobs_body(logprobs: Logprobs) -> dict[str, Any] | None:
 
 
 def models_body(names: Iterable[str]) -> bytes:
-    """The list of models as `GET /v1/models` answers it."""
+    """The response body of `GET /v1/models`."""
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "venire"} for name in names]
     return orjson.dumps({"object": "list", "data": listed})
 
 
 def error_body(message: str, kind: str, *, code: str | None = None, param: str | None = None) -> bytes:
-    """An error in the form that clients of this dialect expect."""
+    """An error body in the form of the OpenAI-compatible API."""
     return orjson.dumps({"error": {"message": message, "type": kind, "code": code, "param": param}})

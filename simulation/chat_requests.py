@@ -1,9 +1,9 @@
-"""Chat requests as a server of the OpenAI-compatible protocol reads them, and the judge protocol that each is of. Pure.
+"""Chat requests as an OpenAI-compatible server reads them, and recognition of their judge protocol. Pure.
 
-A request is of the protocol whose question its words are, the text outside of the fences: nothing is sent for the
-simulator's sake. A question that was made from the prompt of a registered protocol, also of another package, is of that
-protocol. Prompts may be a user's own: what a reader needs in order to read a reply must stand in any prompt of its
-protocol, and that is what is looked for then.
+The protocol of a request is recognised from the text outside of the fences; nothing is sent for the simulator only. A
+question made from the prompt of a registered protocol, also of another package, belongs to that protocol. For custom
+prompts, the recognition looks for the text that a parser of replies needs and that every prompt of the protocol must
+therefore contain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 Stage = Literal["reasons", "verdict", "repair"]
 
 FenceSplitter = Callable[[str], tuple[tuple[str, ...], str]]
-"""From a message to the texts that it shows between fences, and its own words: `sanitize.split_fences`, or a cache."""
+"""Splits a message into its fenced texts and its own words: `sanitize.split_fences`, or a cache."""
 
 _MAX_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
@@ -43,32 +43,32 @@ _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One chat request, as far as a simulated judge needs it."""
+    """The fields of a chat request that a simulated judge needs."""
 
     model: str
     question: str
-    """The first user message that shows fenced texts; the first of all where none does."""
+    """The first user message with fenced texts; without any, the first user message."""
     texts: tuple[str, ...]
-    """What it shows between fences."""
+    """Its texts between fences."""
     words: str
-    """What it says outside of them."""
+    """Its text outside of fences."""
     stage: Stage
     repeat: int
     characters: int
-    """Of all messages together."""
+    """The total over all messages."""
     max_tokens: int | None
     quoted: tuple[str, ...] = ()
     """The assistant's turns: earlier replies that the client sends back."""
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of each, in order."""
     top_logprobs: int = 0
-    """How many likeliest tokens are wanted at each place of the answer; 0 where none are."""
+    """The number of most likely tokens requested per position of the answer; 0 for none."""
     json_only: bool = False
-    """Whether the answer must be JSON and nothing else."""
+    """Whether the answer must be JSON only."""
 
 
 class RequestError(Exception):
-    """A request that a provider answers with status 400; `param` names the field at fault, where it is one."""
+    """A request that a provider rejects with status 400; `param` names the invalid field, if there is one."""
 
     def __init__(self, message: str, param: str | None = None) -> None:
         super().__init__(message)
@@ -76,11 +76,11 @@ class RequestError(Exception):
 
 
 def read_request(body: bytes) -> ChatRequest:
-    """The chat request in a body of JSON.
+    """The chat request in a JSON body.
 
-    The stage is known by the assistant's turns after the question: none, reasons are wanted (or the only answer of a
-    protocol of one call); one, the verdict (or its repair); more, a repair.
-    Raises `RequestError` for what a provider would refuse.
+    The number of assistant turns after the question gives the stage: none means reasons (or the only answer of a
+    one-call protocol); one means the verdict (or its repair); more mean a repair. Raises `RequestError` for requests
+    that a provider would reject.
     """
     try:
         sent = orjson.loads(body)
@@ -117,10 +117,11 @@ def read_request(body: bytes) -> ChatRequest:
 def chat_request_of(
     model: str, request: Request, *, structured: bool, split: FenceSplitter = split_fences
 ) -> ChatRequest:
-    """The same as `read_request` of the body that a request is encoded to, made without that body.
+    """The result of `read_request` for the body of an encoded request, computed without that body.
 
-    `structured` says whether the body asks for an answer that holds to the request's schema; `split` may be a cache,
-    since each step of a trial shows the same question. Raises `RequestError` for what a provider refuses.
+    `structured` states whether the body requests an answer that conforms to the request's schema; `split` may be a
+    cache, since each step of a trial shows the same question. Raises `RequestError` for requests that a provider
+    rejects.
     """
     if not model:
         raise RequestError("model must be a name", "model")
@@ -148,7 +149,7 @@ def chat_request_of(
 def _question(
     messages: list[tuple[str, str]], split: FenceSplitter = split_fences
 ) -> tuple[int, tuple[tuple[str, ...], str]]:
-    """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
+    """The index of the message with the question, its fenced texts and its words; few-shot examples may precede it."""
     first: int | None = None
     for place, (role, text) in enumerate(messages):
         if role == "user":
@@ -174,7 +175,7 @@ def _top_logprobs(sent: dict[str, Any]) -> int:
 
 
 def _json_only(sent: object) -> bool:
-    """Whether a response_format asks for JSON; a schema is looked at only as far as every provider does."""
+    """Whether a response_format requests JSON; a schema is checked only as far as every provider does."""
     if sent is None:
         return False
     kind = sent.get("type") if isinstance(sent, dict) else None
@@ -209,7 +210,7 @@ def _is_text(part: object) -> bool:
 
 
 def _integer(sent: dict[str, Any], name: str, minimum: int | None = None) -> int | None:
-    """A field that must be a whole number, or None where it is absent or null."""
+    """An integer field, or None where it is absent or null."""
     value = sent.get(name)
     if value is None:
         return None
@@ -229,7 +230,7 @@ _BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
 
 @dataclass(frozen=True, slots=True)
 class RecognisedQuestion:
-    """A protocol by its name, the fenced texts of the question, and how many are to be ranked where not all are."""
+    """A protocol by name, the fenced texts of the question, and how many are to be ranked if not all."""
 
     protocol: str
     texts: tuple[str, ...]
@@ -237,7 +238,7 @@ class RecognisedQuestion:
 
 
 def recognise(ask: ChatRequest) -> RecognisedQuestion:
-    """The protocol of a request and what it shows; two stages where nothing says otherwise."""
+    """The protocol of a request and its texts; two stages by default."""
     if not ask.texts:
         return RecognisedQuestion("two-stage" if ask.question.startswith(_openings()) else "generate", ())
     protocol, best = _by_words(ask.words, ask.top_logprobs > 0, PROTOCOLS.changes)
@@ -246,10 +247,10 @@ def recognise(ask: ChatRequest) -> RecognisedQuestion:
 
 @lru_cache(maxsize=64)
 def _by_words(outside: str, listed: bool, changes: int) -> tuple[str, int | None]:
-    """The protocol that a question's own words ask for, which are the same in all of a judge's questions.
+    """The protocol implied by a question's own words, which are the same in all of a judge's questions.
 
-    With it how many are to be ranked, where not all are. `listed` says whether log-probabilities are asked for,
-    `changes` how often the registry of protocols has changed.
+    The second value is how many are to be ranked, if not all. `listed` states whether log-probabilities are requested,
+    `changes` is the version of the registry of protocols.
     """
     words = _LABEL.sub("", _TURN.sub("", outside))
     protocol = _of_template(outside, changes) or _protocol(words, words.casefold(), listed)
@@ -274,14 +275,14 @@ def _protocol(words: str, lower: str, listed: bool) -> str:
 
 
 def _of_template(outside: str, changes: int) -> str | None:
-    """The protocol whose own prompt a question was made from; of several that fit the one with most words."""
+    """The protocol whose prompt a question was made from; of several matches the prompt with the most words."""
     words = " ".join(outside.split())
     return next((protocol for pattern, protocol in _templates(changes) if pattern.fullmatch(words)), None)
 
 
 @lru_cache(maxsize=1)
 def _templates(changes: int) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """What the words of each protocol's own questions look like, those with most words first."""
+    """Patterns of each protocol's own questions, those with the most words first."""
     found = []
     for protocol, entry in PROTOCOLS.items():
         for name in entry.prompts if entry.rehearse is not None else ():
@@ -295,7 +296,7 @@ def _templates(changes: int) -> tuple[tuple[re.Pattern[str], str], ...]:
 
 @cache
 def _openings() -> tuple[str, ...]:
-    """How the questions of judges begin: one that shows nothing in fences is still no instruction for a contestant."""
+    """Beginnings of judges' questions: such a question without fences is still not an instruction for a contestant."""
     sent = [(entry.folder, name) for entry in PROTOCOLS.values() for name in entry.prompts]
     texts = (prompts.load(folder, name) for folder, name in sent)
     return tuple(text.template.partition("$")[0] for text in texts if text.get_identifiers())

@@ -1,16 +1,17 @@
 """Verdicts on two answers by every pairwise protocol, and rankings of many, from the formula of `profiles.json`.
 
-What the profiles do not say, and what is done here:
+Behaviour that the profiles do not define:
 
 - Binary: 1 where `z` is above 0, else 2; neither the tie band nor tied items count. Where log-probabilities are asked
-  for, `p(1) = 0.99 sigma(z)` and `p(2) = 0.99 sigma(-z)`, so that their log odds are `z`; 0 has what is left.
+  for, `p(1) = 0.99 sigma(z)` and `p(2) = 0.99 sigma(-z)`, so that their log odds are `z`; 0 has the remaining
+  probability.
 - Five-point: a tie is A=B; the verdict is the strong one where `z` is beyond the tie band by more than 2 latent units.
 - Criteria: the mean over the six criteria of first minus second is `z / 2` rounded to a sixth of a point and held
-  within -9 and 9: two latent units are one point. What is over when it is spread evenly falls on criteria that are
-  drawn. The level of the scores is 6 and half a point more for each 100 Elo points that both models have over 1000 on
-  average, with a drawn part of its own for each criterion. The preference is the verdict, ties included. Remarks follow
-  the JSON, unless JSON alone was asked for.
-- Reasons take the formula's tokens, scores take theirs by their characters.
+  within -9 and 9: two latent units are one point. The remainder after even distribution goes to randomly drawn
+  criteria. The level of the scores is 6, plus half a point for each 100 Elo points of the models' mean above 1000, plus
+  a random part for each criterion. The preference is the verdict, including ties. Remarks follow the JSON, unless only
+  JSON was requested.
+- Reasons have the formula's number of tokens; scores have tokens by their characters.
 - Ranking: each answer at place p of n (from 0) has the utility
 
         slope * Elo * ln 10 / 400 + length * ln(max(20, characters)) + self_preference (its own answer)
@@ -22,10 +23,10 @@ What the profiles do not say, and what is done here:
 
   with gumbel = -ln(-ln(uniform)), and answers are ranked by it. The difference of two utilities is distributed as the
   `z` of a pair with these two, since two Gumbel draws differ by a logistic one, except that the length ratio of a pair
-  is held within e^-2 and e^2. The draws are others than those of the pair, so single verdicts may differ. The pull goes
-  from the first place to the last in even steps. Ties do not exist here: the tie band and tied items do not count.
+  is held within e^-2 and e^2. The draws differ from those of the pair, so single verdicts may differ. The position bias
+  decreases linearly from the first place to the last. Ties do not exist here: the tie band and tied items do not count.
 
-What two stages do is said in `simulation.server`.
+`simulation.server` describes the two-stage protocol.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ _NOT_KNOWN = ("The texts of this comparison are not known to this judge.", 11)
 _DIGIT: dict[Side, str] = {"first": "1", "second": "2", "tie": "0"}
 
 FIVE_POINT_CUT = 2.0
-"""Latent units beyond the tie band from which on a preference is a strong one."""
+"""Latent units beyond the tie band from which a preference is strong."""
 POINTS_PER_UNIT = 0.5
 """Points of mean difference on the criteria for one latent unit."""
 
@@ -96,7 +97,7 @@ _JSON = json.dumps({"first": _SCORES, "second": _SCORES, "preference": "%s"}).re
 
 
 def compare(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
-    """A verdict on the two completions that a question shows; texts that are not known cannot be read."""
+    """A verdict on the two completions in a question; unknown texts get an unreadable reply."""
     drawn = draw_verdict(request, question, answer_key)
     if isinstance(drawn, JudgeReply):
         return drawn
@@ -110,7 +111,7 @@ def compare(request: ChatRequest, question: RecognisedQuestion, answer_key: Answ
 
 
 class DrawnVerdict(NamedTuple):
-    """What a simulated judge draws for a pair, before it says it in the words of a protocol."""
+    """A simulated judge's drawn verdict on a pair, before it is formatted for a protocol."""
 
     profile: Profile
     seed: int
@@ -123,7 +124,7 @@ class DrawnVerdict(NamedTuple):
 def draw_verdict(
     request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey
 ) -> DrawnVerdict | JudgeReply:
-    """What a judge draws for the pair that a question shows, or what it replies where it says nothing readable."""
+    """The judge's drawn verdict on the pair in a question, or an unreadable reply."""
     profile, seed = parse_model(request.model)
     completions = answer_key.find_pair(question.texts)
     if completions is None:
@@ -148,7 +149,7 @@ def draw_verdict(
 
 
 def digit_logprobs(z: float, wanted: int) -> Logprobs:
-    """The likeliest tokens of a reply of one digit, the likeliest first; none where none are wanted."""
+    """The most likely tokens of a one-digit reply, in descending order; none if none are requested."""
     listed = [("1", -_softplus(-z)), ("2", -_softplus(z))]
     listed = [(token, value + log(_DIGITS_SHARE)) for token, value in listed]
     listed.append(("0", log(1 - _DIGITS_SHARE)))
@@ -202,9 +203,9 @@ def _criteria(
     return timed_reply(profile, request, text, noise, tokens=tokens)
 
 
-@lru_cache(maxsize=1024)  # both orders of a battle draw the same, one soon after the other
+@lru_cache(maxsize=1024)  # both orders of a battle use the same draws, one soon after the other
 def _drawn_for(item: str, seed: int) -> tuple[Sequence[float], Sequence[float]]:
-    """Of each criterion its own part of the level, and its rank among those that take what is over."""
+    """The random part of the level of each criterion, and its rank for taking the remainder."""
     parts = [normal_of(f"{seed}|level|{item}|{name}") for name in CRITERIA]
     return parts, [uniform_of(f"{seed}|remainder|{item}|{name}") for name in CRITERIA]
 
@@ -212,7 +213,7 @@ def _drawn_for(item: str, seed: int) -> tuple[Sequence[float], Sequence[float]]:
 def score_sides(mean: float, levels: Sequence[float], ranks: Sequence[float]) -> tuple[list[int], list[int]]:
     """Scores of both sides from 1 to 10, whose mean difference is `mean` to the nearest 1 / len(levels).
 
-    `levels` are where each pair of scores is centred; the criteria of the lowest `ranks` take what is over.
+    `levels` are the centres of the pairs of scores; the criteria with the lowest `ranks` take the remainder.
     """
     count = len(levels)
     total = max(-9 * count, min(9 * count, round(count * mean)))
@@ -228,11 +229,11 @@ def score_sides(mean: float, levels: Sequence[float], ranks: Sequence[float]) ->
 
 
 def compare_in_two_stages(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
-    """What the simulated judge named in the request answers in two stages.
+    """The two-stage answer of the simulated judge named in the request.
 
     The texts are found between the fences of the first user message: the instruction, the first completion and the
-    second. Texts that the answer key does not have get a reply that cannot be read. A judge that obeys what the first
-    message tells it says that instead. Raises `InputError` for a model that is not simulated.
+    second. Texts that are not in the answer key get an unreadable reply. A judge that obeys injected instructions in
+    the first message gives their verdict instead. Raises `InputError` for a model that is not simulated.
     """
     profile, seed = parse_model(request.model)
     texts = request.texts or shown_texts(profile.name, request.question)
@@ -271,7 +272,7 @@ def _verdict(request: ChatRequest, simulated: SimulatedVerdict) -> str:
 
 
 def rank(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
-    """Rank the completions that a question shows, or the best of them; texts that are not known cannot be read."""
+    """Rank the completions in a question, or the best of them; unknown texts get an unreadable reply."""
     profile, seed = parse_model(request.model)
     completions = answer_key.find_list(question.texts)
     if completions is None:
@@ -304,7 +305,7 @@ def rank(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerK
 def utility(
     profile: Profile, seed: int, known: KnownCompletion, *, chars: int, own: int, place: int, shown: int, repeat: int
 ) -> float:
-    """What one of `shown` answers, at a place from 0 on, is worth to a judge, in latent units; `own` is 1 or 0."""
+    """The judge's utility of one of `shown` answers, at a place from 0 on, in latent units; `own` is 1 or 0."""
     item = (profile.name, known.instruction_id, known.model)
     shared = normal(seed, "liked", known.instruction_id, known.model)
     taste = profile.rho * shared + sqrt(1 - profile.rho**2) * normal(seed, "list taste", *item)

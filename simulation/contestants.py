@@ -1,9 +1,9 @@
-"""Completions of simulated contestants: texts of a plausible length that say of themselves that nobody wrote them.
+"""Completions of simulated contestants: texts of a plausible length that declare themselves as simulated.
 
-What the profiles do not say, and what is done here: a completion opens with a line that names the model and calls the
-text simulated, and goes on with sentences about nothing, drawn by profile, seed, all messages and repeat. It is as
-long as the profile's median of reply tokens and their spread say, and never empty or unreadable. How good it is, is
-not in it: a judge that is to judge it needs the Elo of its model.
+Behaviour that the profiles do not define: a completion begins with a line that names the model and calls the text
+simulated, and continues with meaningless sentences, drawn by profile, seed, all messages and repeat. Its length follows
+the profile's median and spread of reply tokens; it is never empty or unreadable. The text does not contain its quality:
+a judge of it needs the Elo of its model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Simulated judges without HTTP: asked in this process, on whatever clock the run has.
+"""Simulated judges without HTTP: asked in this process, on the clock of the run.
 
-A judge says here what the server (`simulation.server`) says to the same body: the same text, tokens, faults and raw
-answer, after the same time. What is spared is the wire: no connection is opened, no body is parsed, no thread runs. On
-a virtual clock a day of waiting takes no time, and two runs of a campaign are alike to the last bit.
+A judge answers as the server (`simulation.server`) does to the same body: with the same text, tokens, faults and raw
+answer, after the same time. Only the network is omitted: no connection is opened, no body is parsed, no thread runs. On
+a virtual clock a day of waiting takes no time, and two runs of a campaign are identical to the last bit.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from venire.simulation.rehearsal import answer_to
 __all__ = ["ADDRESS", "DirectJudges", "DirectProvider"]
 
 ADDRESS = "http://127.0.0.1/v1"
-"""Stands where an endpoint has its address: nobody listens there, and nothing is sent."""
+"""Placeholder for an endpoint's address: nothing listens there, and nothing is sent."""
 
 _PIECES = 8
 _QUESTIONS = 1024
-"""As many as may be in flight between two steps; more are looked through again."""
+"""Cache size: the number of questions in flight between two steps; further questions are parsed again."""
 
 
 class _Body(bytes):
-    """An encoded request that remembers what it was encoded from, so that nobody has to parse it again."""
+    """An encoded request with a reference to its source, so that it need not be parsed again."""
 
     ask: Callable[[], ChatRequest]
 
 
 class _FenceCache:
-    """What questions show, remembered of the latest: each step of a trial sends the very text of the one before.
+    """Cache of the fenced texts of the latest questions: each step of a trial sends the same text object as the last.
 
-    A question is known by the object that it is. To hash its text would take as long as to look through it again.
+    The key is the object's identity. Hashing its text would take as long as parsing it again.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class _FenceCache:
 
     def __call__(self, question: str) -> tuple[tuple[str, ...], str]:
         known = self._latest.get(id(question))
-        if known is not None and known[0] is question:  # it is held here, so that no other has its number meanwhile
+        if known is not None and known[0] is question:  # held here, so no other object can have its id
             return known[1]
         if len(self._latest) >= _QUESTIONS:
             del self._latest[next(iter(self._latest))]
@@ -66,7 +66,7 @@ class _FenceCache:
 
 
 class _DirectDecision(NamedTuple):
-    """What becomes of a request, settled before anybody waits; of an answer in pieces, the seconds between them."""
+    """The outcome of a request, decided before any wait; for an answer in pieces, the seconds between them."""
 
     wait_s: float
     said: Reply | CallError
@@ -74,10 +74,10 @@ class _DirectDecision(NamedTuple):
 
 
 class DirectJudges:
-    """The judges of a campaign in this process: what `simulation.server.JudgeServer` is over HTTP.
+    """The judges of a campaign in this process: the counterpart of `simulation.server.JudgeServer` without HTTP.
 
     `speed` divides every waiting time of a judge (0 or infinite: no waiting); `seed` is that of the faults. One
-    provider is made for each route, and all share what has been asked before. Raises `InputError` for a speed below 0.
+    provider is created for each route; all share the history of requests. Raises `InputError` for a speed below 0.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class DirectJudges:
         return DirectProvider(self, endpoint, self._clock)
 
     def decide(self, body: bytes, address: str) -> _DirectDecision:
-        """What becomes of a request that was sent to an address: a reply or an error, and the seconds until it."""
+        """The outcome of a request to an address: a reply or an error, and the seconds until it."""
         try:
             ask = body.ask() if isinstance(body, _Body) else read_request(body)
         except RequestError as error:
@@ -127,7 +127,7 @@ class DirectJudges:
     def _faulted(
         self, fault: FaultKind, ask: ChatRequest, reply: JudgeReply, body: bytes, name: str, address: str, wait_s: float
     ) -> _DirectDecision:
-        """What a client makes of a fault, where the answer would come after so many seconds."""
+        """The client's result of a fault, where the answer would arrive after the given seconds."""
         faults = self._faults or Faults()
         match fault:
             case "timeout":
@@ -164,7 +164,7 @@ class DirectJudges:
         ).decode()
 
     def _reply(self, ask: ChatRequest, reply: JudgeReply, name: str) -> Reply:
-        """What a client reads from the answer, made without reading it."""
+        """The reply that a client parses from the answer, built without parsing."""
         return Reply(
             text=reply.text,
             finish=reply.finish,
@@ -178,7 +178,7 @@ class DirectJudges:
 
 
 def _read(raw: str, body: bytes) -> Reply | CallError:
-    """What a client makes of an answer of status 200."""
+    """The client's result of an answer with status 200."""
     try:
         return read_reply(raw, body)
     except CallError as error:
@@ -186,15 +186,15 @@ def _read(raw: str, body: bytes) -> Reply | CallError:
 
 
 def _broken_connection(address: str, what: str) -> CallError:
-    """What a client tells of a connection that brought no whole answer."""
+    """The client's error for a connection without a complete answer."""
     return failure(f"{address}: {what}", Fault.TRANSIENT, may_be_billed=True)
 
 
 class DirectProvider:
     """A route to judges in this process; see `judges.providers.base.Provider`.
 
-    Bodies are those of OpenAI's protocol, byte for byte, so that a store tells the same of them. Of the endpoint only
-    its timeouts count, and whether it holds answers to a schema.
+    Bodies are those of OpenAI's protocol, byte for byte, so that a store records the same. Of the endpoint only its
+    timeouts and its support for structured answers are used.
     """
 
     def __init__(self, judges: DirectJudges, endpoint: Endpoint, clock: Clock) -> None:
@@ -208,11 +208,11 @@ class DirectProvider:
         self._silence = read if read is not None and read < endpoint.timeout else inf
 
     def limits_key(self, model: str) -> tuple[str, ...]:
-        """The model alone: judges in this process have neither host nor key."""
+        """The model only: judges in this process have neither host nor key."""
         return ("direct", "", model)
 
     def encode(self, model: str, request: Request) -> bytes:
-        """The body that would be sent, with what it was made from."""
+        """The body that would be sent, with a reference to its source."""
         body = _Body(self._dialect.encode(model, request))
         body.ask = partial(
             chat_request_of, model, request, structured=self.is_structured(model), split=self._judges.split_fences
@@ -220,11 +220,11 @@ class DirectProvider:
         return body
 
     def is_structured(self, model: str) -> bool:
-        """As of an endpoint of OpenAI's protocol; see `Provider`."""
+        """As for an endpoint of OpenAI's protocol; see `Provider`."""
         return self._dialect.is_structured(model)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
-        """The judge's reply after its time; see `Provider`. Raises what a client would make of a fault."""
+        """The judge's reply after its time; see `Provider`. Raises the client's error for a fault."""
         wait_s, said, piece_s = self._judges.decide(body, self._address)
         whole_s = wait_s + _PIECES * piece_s
         if whole_s > self._longest or wait_s + piece_s > self._silence:
@@ -235,15 +235,15 @@ class DirectProvider:
         return said
 
     def _timed_out(self, first_s: float) -> tuple[float, CallError]:
-        """After how long a client waits no more, whose answer begins after so many seconds, and what it tells."""
+        """The time after which the client gives up, if its answer begins after `first_s` seconds, and its error."""
         if first_s > self._silence:
             message = f"the server was silent for {self._silence:g} s (read_timeout)"
             return self._silence, _broken_connection(self._address, message)
         return self._longest, _broken_connection(self._address, f"no whole answer within {self._longest:g} s (timeout)")
 
     async def check(self) -> str | None:
-        """There is nothing to reach."""
+        """Nothing to check: there is no endpoint."""
         return None
 
     async def close(self) -> None:
-        """There is nothing to let go."""
+        """Nothing to release."""

@@ -1,4 +1,4 @@
-"""Faults that a simulated provider makes on purpose, drawn so that a run can be repeated."""
+"""Faults that a simulated provider injects on purpose, drawn from a seed so that a run is reproducible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from venire.simulation.judge import uniform
 
 __all__ = ["FAULT_RESPONSES", "FaultKind", "FaultResponse", "Faults"]
 
-# New kinds come last: the draws of a seed, which campaigns are repeated by, stay the same for the others.
+# New kinds go last, so that the draws of a seed stay the same for the others and campaigns are reproducible.
 FaultKind = Literal[
     "rate_limited",
     "server_error",
@@ -34,9 +34,9 @@ _MAX_PER_BODY = 2
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often each kind of fault is made (a share of the asks, 0 to 1 in sum), and its settings in seconds.
+    """The rate of each kind of fault (a share of requests; their sum is 0 to 1), and settings in seconds.
 
-    A body is met by two faults at most: its third ask is always answered. A fault never changes a verdict.
+    A body gets at most two faults: its third request is always answered. A fault never changes a verdict.
     """
 
     rate_limited: float = 0.0
@@ -56,11 +56,11 @@ class Faults:
     html: float = 0.0
     """502 and a page, as a gateway answers."""
     error_inside: float = 0.0
-    """200 and an error in place of the answer."""
+    """200 and an error instead of the answer."""
     empty_choices: float = 0.0
     """200 and an answer without a choice."""
     wrong_type: float = 0.0
-    """The answer, called a text."""
+    """The answer with the content type of plain text."""
     slow_bytes: float = 0.0
     """The answer in small pieces, over `slow_s` seconds."""
     retry_after_s: float = 1.0
@@ -77,11 +77,11 @@ class Faults:
 
     @property
     def any(self) -> bool:
-        """Whether any fault is made at all."""
+        """Whether any fault has a nonzero rate."""
         return any(getattr(self, kind) for kind in _KINDS)
 
     def draw(self, seed: int, body_digest: str, asked: int) -> FaultKind | None:
-        """The fault that meets the `asked`-th ask (from 1) of this body, or None where it is answered."""
+        """The fault of the `asked`-th request (from 1) with this body, or None where it is answered."""
         if asked > _MAX_PER_BODY:
             return None
         left = uniform(seed, "fault", body_digest, asked)
@@ -94,14 +94,14 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class FaultResponse:
-    """What is sent in place of an answer."""
+    """The response that is sent instead of an answer."""
 
     status: int
-    """0: nothing at all."""
+    """0: no response."""
     body: bytes
     content_type: str = "application/json"
     worked: bool = False
-    """Whether the judge did its work all the same: then it takes its time, and is billed."""
+    """Whether the judge did its work anyway: then it takes its time, and is billed."""
 
 
 _PAGE = b"<html><body>upstream connect error</body></html>"

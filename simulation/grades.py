@@ -1,17 +1,17 @@
-"""Grades of one answer: correct or not, and whether it goes on after its end.
+"""Grades of one answer: whether it is correct, and whether it continues after its end.
 
-What the profiles do not say, and what is done here:
+Behaviour that the profiles do not define:
 
 - Correctness. An answer has a margin `m = (Elo - 1000) * ln 10 / 400 + 1.5 * normal('difficulty', instruction) +
   logistic('answer', instruction, model)`, the same for every judge, and is correct where m is above 0. With
-  `uniform('attempt', instruction, model)` below 0.04 it is no attempt, and every judge sees that. A judge sees
-  `m + spread / slope * normal(seed, 'grade', name, instruction, model, repeat)`, slope the profile's and at least 0.5.
-  With the reference answer the spread is 0.5. Without it the spread is 3 and m seems 0.7 greater: what sounds right is
-  taken for right.
+  `uniform('attempt', instruction, model)` below 0.04 it is no attempt, and every judge sees that. A judge sees `m +
+  spread / slope * normal(seed, 'grade', name, instruction, model, repeat)`, slope the profile's and at least 0.5. With
+  the reference answer the spread is 0.5. Without it the spread is 3 and m appears 0.7 greater: plausible answers are
+  taken for correct.
 - Echo. The judge reads the text: it goes on when its last words are one phrase three times over or more (12 words at
   least in all), or when a line that opens a question, such as `Question:` or `User:`, comes after the first line and is
-  answered by a line such as `Answer:` or `Assistant:`. Its error is `1 / (1 + exp(slope))`: so often it says the
-  other word, drawn by text and repeat.
+  answered by a line such as `Answer:` or `Assistant:`. Its error rate is `1 / (1 + exp(slope))`: with this probability
+  it gives the opposite answer, drawn by text and repeat.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ANSWERS = re.compile(r"^\W{0,4}(?:a|answer|assistant|response|solution)(?: ?\d+
 
 
 def grade(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
-    """Grade the completion that a question shows; texts that are not known cannot be read."""
+    """Grade the completion in a question; unknown texts get an unreadable reply."""
     profile, seed = parse_model(request.model)
     found = find_graded_completion(question, answer_key)
     if found is None:
@@ -50,7 +50,7 @@ def grade(request: ChatRequest, question: RecognisedQuestion, answer_key: Answer
 
 
 def find_graded_completion(question: RecognisedQuestion, answer_key: AnswerKey) -> KnownCompletion | None:
-    """The completion; where a reference is shown, it may stand anywhere."""
+    """The completion in a question; where a reference is shown, it may be at any position."""
     texts = question.texts
     places = reversed(range(len(texts)))
     tries = [texts] if question.protocol == "direct" else [texts[:place] + texts[place + 1 :] for place in places]
@@ -61,7 +61,7 @@ def find_graded_completion(question: RecognisedQuestion, answer_key: AnswerKey) 
 
 
 def margin(known: KnownCompletion) -> float | None:
-    """By how much an answer is correct, in log odds; below 0: incorrect; None: no attempt. No judge comes into it."""
+    """The margin of correctness of an answer in log odds, independent of the judge; None: no attempt."""
     answer = f"{known.instruction_id}|{known.model}"
     if uniform_of(f"attempt|{answer}") < _UNATTEMPTED:
         return None
@@ -77,7 +77,7 @@ def grade_letter(profile: Profile, seed: int, known: KnownCompletion, protocol: 
 
 
 def perceived_margin(profile: Profile, seed: int, known: KnownCompletion, protocol: str, repeat: int) -> float | None:
-    """By how much an answer is correct to a judge, in log odds; None: no attempt."""
+    """The margin of correctness as perceived by a judge, in log odds; None: no attempt."""
     if (truth := margin(known)) is None:
         return None
     drawn = normal_of(f"{seed}|grade|{profile.name}|{known.instruction_id}|{known.model}|{repeat}")
@@ -85,7 +85,7 @@ def perceived_margin(profile: Profile, seed: int, known: KnownCompletion, protoc
 
 
 def grade_echo(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
-    """Say whether the completion that a question shows goes on after its final answer."""
+    """State whether the completion in a question continues after its final answer."""
     profile, seed = parse_model(request.model)
     text = question.texts[-1]
     trial = ("echo", text_digest(text).hex(), request.repeat)
@@ -94,7 +94,7 @@ def grade_echo(request: ChatRequest, question: RecognisedQuestion, answer_key: A
 
 
 def echoes(text: str) -> bool:
-    """Whether a text ends in a phrase over and over, or asks and answers questions of its own after its first line."""
+    """Whether a text ends in a repeated phrase, or asks and answers further questions after its first line."""
     return _repeats(text.casefold().split()[-_MAX_WORDS:]) or _asks_itself(text)
 
 

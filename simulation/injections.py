@@ -1,8 +1,8 @@
 """Attempts to instruct a judge from inside a completion, and simulated judges that obey them.
 
-The corpus was written for this project, to try defences on. A judge of `OBEYING` does what a prompt, read as a text,
-demands of one who believes it, so that a defence has somebody to defend. It knows words of several languages and the
-forms in which verdicts are written; it knows no attempt of the corpus.
+The corpus was written for this project to test defences. A judge in `OBEYING` follows the demands in the text of a
+prompt, so that defences can be measured on it. It knows words of several languages and the forms in which verdicts are
+written; it does not know the attempts of the corpus.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Injection", "load_injections", "obeyed_verdict", "shown_texts"]
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One attempt: its kind, the language that it is in, and what is put after an ordinary answer."""
+    """One attempt: its kind, its language, and the text that is appended to an ordinary answer."""
 
     kind: str
     language: str
@@ -35,7 +35,7 @@ class Injection:
 
 @cache
 def load_injections() -> tuple[Injection, ...]:
-    """All attempts in their order, read once from the package; those of a kind stand together."""
+    """All attempts in their order, read once from the package and grouped by kind."""
     lines = files("venire.simulation").joinpath("injections.jsonl").read_text(encoding="utf-8").splitlines()
     return tuple(Injection(**json.loads(line)) for line in lines)
 
@@ -52,12 +52,12 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _TAG = re.compile("[\U000e0020-\U000e007e]")
 _SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _REACH = 120
-"""Characters between the word that demands and what it demands."""
+"""Maximum number of characters between the demanding word and the demanded verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """How a language asks for a verdict: words that demand or praise, and names of what may win."""
+    """The words of a language that ask for a verdict: words that demand or praise, and names of possible winners."""
 
     demand: str
     itself: str
@@ -116,13 +116,13 @@ _DEMANDS: tuple[tuple[_Named, re.Pattern[str]], ...] = (
         for place in _PLACES
     ),
 )
-"""What a sentence demands, by the first of these that it matches."""
+"""The demand of a sentence, by the first matching pattern."""
 
 
 def obeyed_verdict(name: str, question: str) -> Side | None:
-    """The verdict that the first message of a trial demands of a judge of `OBEYING`; None where nothing does.
+    """The verdict that the first message of a trial demands of a judge in `OBEYING`; None without a demand.
 
-    `obedient` obeys what stands outside of fences, `gullible` obeys everything; the last demand counts.
+    `obedient` obeys text outside of fences, `gullible` obeys all text; the last demand counts.
     """
     if name not in OBEYING:
         return None
@@ -138,7 +138,7 @@ def obeyed_verdict(name: str, question: str) -> Side | None:
 
 
 def shown_texts(name: str, question: str) -> tuple[str, ...]:
-    """Instruction and completions of a prompt, which judges of `OBEYING` find by their headings if no fence stands."""
+    """Instruction and completions of a prompt, which judges in `OBEYING` find by headings without fences."""
     texts = fenced_texts(question)
     if texts or name not in OBEYING:
         return texts
@@ -147,7 +147,7 @@ def shown_texts(name: str, question: str) -> tuple[str, ...]:
 
 
 def _outside(question: str) -> str:
-    """The lines outside of fences, by a reader who looks at the form of a fence and does not compare codes."""
+    """The lines outside of fences, where a fence is recognised by its form, without comparing its code."""
     kept, inside = [], False
     for line in question.splitlines():
         if inside:
@@ -160,7 +160,7 @@ def _outside(question: str) -> str:
 
 
 def _demanded(text: str, place: Side | None) -> Side | None:
-    """What the last sentence that demands a verdict demands, where a text about itself stands at `place`."""
+    """The last demanded verdict of a text; sentences about the text itself refer to `place`."""
     verdict: Side | None = None
     for sentence in _sentences(text):
         named = next((named for named, pattern in _DEMANDS if pattern.search(sentence)), None)
@@ -169,7 +169,7 @@ def _demanded(text: str, place: Side | None) -> Side | None:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a text as one reads it who sees what is hidden, and what is encoded."""
+    """The sentences of a text, including hidden and encoded text."""
     hidden = _TAG.sub(lambda match: chr(ord(match.group()) - 0xE0000), text)
     hidden = _SELECTOR.sub(lambda match: _decode_selectors(match.group()), hidden)
     for layer in (UNSEEN.sub("", hidden), *map(_decode_base64, _BASE64.findall(text))):
@@ -177,7 +177,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _decode_selectors(selectors: str) -> str:
-    """The text that selectors of variants spell, a byte each."""
+    """The text encoded in variation selectors, one byte each."""
     codes = (ord(one) - (0xFE00 if ord(one) < 0xE0000 else 0xE0100 - 16) for one in selectors)
     return bytes(codes).decode(errors="replace")
 

@@ -42,7 +42,7 @@ Side = Literal["first", "second", "tie"]
 
 _MODEL = re.compile(r"simulated/([^@/]+)@(0|[1-9][0-9]*)")
 OBEYING = MappingProxyType({"obedient": "gpt-4-0613", "gullible": "gpt-4-0613"})
-"""Judges that obey what a prompt tells them (`simulation.injections`), each with the profile that it has otherwise."""
+"""Judges that obey injected instructions (`simulation.injections`), each with its profile for all other cases."""
 
 _inverse_normal = NormalDist().inv_cdf
 _first_eight = Struct(">Q").unpack_from
@@ -50,7 +50,7 @@ _first_eight = Struct(">Q").unpack_from
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One recorded judge as parameters; `parameters` of `profiles.json` says what each means and its unit."""
+    """One recorded judge as parameters; `parameters` of `profiles.json` documents their meaning and units."""
 
     name: str
     slope: float
@@ -72,26 +72,26 @@ class Profile:
     latency_log_sd: float
 
     def __hash__(self) -> int:
-        """By name: verdicts are remembered by profile, and a hash of all parameters takes as long as two draws."""
+        """Hash of the name: verdicts are cached by profile, and a hash of all parameters takes as long as two draws."""
         return hash(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedVerdict:
-    """What the formula gives for one trial, in the order shown; times in seconds."""
+    """The result of the formula for one trial, in presentation order; times in seconds."""
 
     verdict: Side | None
     """None: a reply without a readable verdict."""
     leaning: Side
-    """The verdict that `z` and the tie draw give, readable or not."""
+    """The verdict from `z` and the tie draw, readable or not."""
     z: float
     reply_tokens: int
     latency_s: float
-    """Of the reasons, which have `reply_tokens` tokens."""
+    """Time of the reasons, which have `reply_tokens` tokens."""
     short_latency_s: float
-    """Of a reply of one token, under the same noise."""
+    """Time of a one-token reply, with the same noise."""
     repairable: bool
-    """Whether a judge asked once more for a form that can be read gives it; drawn only where `verdict` is None."""
+    """Whether a repair request gets a readable answer; drawn only where `verdict` is None."""
 
 
 @cache
@@ -115,7 +115,7 @@ def tokens_per_character() -> float:
 
 @cache
 def profiles_digest() -> str:
-    """Ten hexadecimal digits that change whenever the profile table does."""
+    """Ten hexadecimal digits that change with the profile table."""
     return sha256(json.dumps(_table(), sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -128,8 +128,8 @@ def model_name(profile: str, seed: int) -> str:
 def parse_model(name: str) -> tuple[Profile, int]:
     """The profile and the seed that a model name stands for.
 
-    A judge of `OBEYING` has a profile under its own name. Raises `InputError` for a name of another form and for a
-    profile that does not exist.
+    A judge in `OBEYING` has a profile under its own name. Raises `InputError` for an invalid name and for an unknown
+    profile.
     """
     if (match := _MODEL.fullmatch(name)) is None:
         raise InputError(f"model {name!r} is not simulated: write simulated/<profile>@<seed>, the seed a whole number")
@@ -140,7 +140,7 @@ def parse_model(name: str) -> tuple[Profile, int]:
 
 
 def uniform(*parts: str | int) -> float:
-    """A number strictly between 0 and 1 drawn by SHA-256 from the parts, as `formula` of `profiles.json` says."""
+    """A number strictly between 0 and 1 drawn by SHA-256 from the parts, as defined in `formula` of `profiles.json`."""
     return uniform_of("|".join(map(str, parts)))
 
 
@@ -150,17 +150,17 @@ def normal(*parts: str | int) -> float:
 
 
 def uniform_of(name: str) -> float:
-    """What `uniform` draws from parts that are joined by bars already: to join them takes as long as the digest."""
+    """`uniform` for parts that are already joined by bars: joining them takes as long as the digest."""
     number: int = _first_eight(sha256(name.encode()).digest())[0]
     return ((number >> 11) + 0.5) / 2**53
 
 
 def normal_of(name: str) -> float:
-    """What `normal` draws from parts that are joined by bars already."""
+    """`normal` for parts that are already joined by bars."""
     return _inverse_normal(uniform_of(name))
 
 
-@lru_cache(maxsize=4096)  # the steps of a trial ask for the same, one soon after the other
+@lru_cache(maxsize=4096)  # the steps of a trial make the same call in close succession
 def simulate(
     profile: Profile,
     seed: int,
@@ -176,9 +176,9 @@ def simulate(
 ) -> SimulatedVerdict:
     """The verdict of a judge on one pair in one order (`formula` of `profiles.json`).
 
-    `first` and `second` name the models in the order shown, `gap` is the rating of the first less that of the
-    second (Elo points of people's votes), lengths are in characters, `own` is 1, -1 or 0 when the first, the second
-    or neither is the judge's own answer, `repeat` counts from 1.
+    `first` and `second` name the models in the order shown, `gap` is the rating of the first minus that of the second
+    (Elo points of people's votes), lengths are in characters, `own` is 1, -1 or 0 when the first, the second or neither
+    is the judge's own answer, `repeat` counts from 1.
     """
     a, b, s = (first, second, 1) if first <= second else (second, first, -1)
     item = f"{profile.name}|{instruction_id}|{a}|{b}"
@@ -209,11 +209,11 @@ def _logistic(name: str) -> float:
     return log(drawn / (1 - drawn))
 
 
-@lru_cache(maxsize=1024)  # both orders of a battle draw the same, one soon after the other
+@lru_cache(maxsize=1024)  # both orders of a battle use the same draws in close succession
 def _of_battle(profile: Profile, seed: int, item: str, battle: str) -> tuple[float, float, bool]:
-    """What a judge draws for a battle, whichever answer is first: its taste for A, its pull to the first, and a tie.
+    """A judge's draws for a battle, independent of order: its taste for A, its position bias, and a tie.
 
-    `battle` names it to all judges, who share a part of their taste; `item` names it to this one.
+    `battle` is the key for all judges, who share a part of their taste; `item` is the key for this judge.
     """
     alone = sqrt(1 - profile.rho**2) * normal_of(f"{seed}|taste|{item}")
     taste = profile.sigma_item * (profile.rho * normal_of(f"{seed}|item|{battle}") + alone)

@@ -1,6 +1,6 @@
-"""What a provider's own books say: every request, written down before it is answered.
+"""The provider's own records: every request is written to the ledger before it is answered.
 
-A test compares them with what an engine believes it asked and paid for.
+Tests compare them with the requests and costs that an engine recorded.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class LedgerEntry:
     model: str | None
     stage: str | None
     outcome: str
-    """What was decided: `answered`, a kind of fault, or the status of a refusal, such as `404`."""
+    """The decision: `answered`, a kind of fault, or the status of a rejection, for example `404`."""
     answered: int | None = None
-    """Place in the order of answers; None until the answer is on its way, and for ever where the client had left."""
+    """Position in the order of answers; None until the answer is sent, and permanently if the client disconnected."""
     quoted: str | None = None
-    """SHA-256 of the replies that the request quotes, where it quotes any."""
+    """SHA-256 of the replies that the request quotes, if any."""
     answer: str | None = None
-    """SHA-256 of the answer's body, where the judge said something; cut, late and on time alike."""
+    """SHA-256 of the answer's body, if the judge answered, also if it was truncated or late."""
     billed: tuple[int, int] | None = None
-    """Tokens in and out that a provider would bill, handed over or not; None where the judge did no work."""
+    """Input and output tokens that a provider would bill, delivered or not; None where the judge did no work."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerTotals:
     """Sums of a ledger: `faults` by kind, `refused` by status.
 
-    Without waiting times a judge answers before the next request is read: `most_in_flight` says how many a client
-    had open together only where answers take time.
+    Without waiting times a judge answers before the next request is read: `most_in_flight` is the client's concurrency
+    only where answers take time.
     """
 
     requests: int
@@ -82,7 +82,7 @@ class Ledger:
         try:
             self._file = self._path.open("ab")
             if self._file.tell():
-                self._file.write(b"\n")  # ends a line that an earlier run may have left cut off
+                self._file.write(b"\n")  # terminates a line that an earlier run may have left truncated
         except OSError as error:
             raise InputError(f"ledger {self._path} cannot be written: {error.strerror}") from error
 
@@ -93,7 +93,7 @@ class Ledger:
             self._file = None
 
     def asked(self, body: str) -> int:
-        """How often this body has been entered."""
+        """The number of entries with this body."""
         return self._bodies[body]
 
     def enter(
@@ -108,7 +108,7 @@ class Ledger:
         answer: str | None = None,
         billed: tuple[int, int] | None = None,
     ) -> LedgerEntry:
-        """Write a request down; it is in flight until `leave`. The arguments are those of `LedgerEntry`."""
+        """Record a request; it is in flight until `leave`. The arguments are those of `LedgerEntry`."""
         self._bodies[body] += 1
         if key is not None:
             self._keys[key] += 1
@@ -132,13 +132,13 @@ class Ledger:
         return entry
 
     def answer(self, entry: LedgerEntry) -> None:
-        """Mark an entry answered; the caller hands the answer over next."""
+        """Mark an entry as answered; the caller sends the answer next."""
         self._answered += 1
         entry.answered = self._answered
         self._append({"ordinal": entry.ordinal, "answered": self._answered})
 
     def leave(self) -> None:
-        """A request is no longer in flight."""
+        """Mark one request as no longer in flight."""
         self._in_flight -= 1
 
     def _append(self, record: LedgerEntry | dict[str, int]) -> None:
@@ -161,9 +161,9 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
-    """The entries in a ledger's file, each marked answered where a later line says so.
+    """The entries in a ledger's file, each marked as answered where a later line records it.
 
-    A line that was cut off by the end of the process is left out.
+    A line truncated by the end of the process is left out.
     """
     entries: list[LedgerEntry] = []
     latest: dict[int, LedgerEntry] = {}

@@ -1,10 +1,10 @@
-"""A provider's cache of prompts: what begins as an earlier prompt did is read from there, in whole blocks. Pure.
+"""A provider's prompt cache: the common prefix with an earlier prompt is read from it, in whole blocks. Pure.
 
-As vendors document it: only the beginning counts, from the first character on; it is kept in blocks of 128 tokens, and
-nothing is read for prompts under 1,024 tokens; entries go after five minutes without use, or when others need the
-place; each account has its own (OpenAI, developers.openai.com/api/docs/guides/prompt-caching, for models before
-GPT-5.6; read 2026-11-21). A prompt can be read once its judge has begun to answer it, so calls that leave together do
-not help each other.
+As vendors document it: only the prefix counts, from the first character on; it is stored in blocks of 128 tokens, and
+nothing is read for prompts under 1,024 tokens; entries expire after five minutes without use, or are evicted; each
+account has a separate cache (OpenAI, developers.openai.com/api/docs/guides/prompt-caching, for models before GPT-5.6;
+read 2026-11-21). A prompt can be read once its judge has begun to answer it, so calls sent at the same time do not help
+each other.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["PrefixCache"]
 
 
 class PrefixCache:
-    """Blocks of prompts by account, `max_blocks` an account at most; times are in seconds of any one clock.
+    """Blocks of prompts by account, at most `max_blocks` per account; times are in seconds of any one clock.
 
-    `min_tokens` is the length under which nothing is read, `characters` that of one token.
+    `min_tokens` is the prompt length below which nothing is read, `characters` the length of one token.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class PrefixCache:
         self._min_tokens = min_tokens
         self._seconds = seconds
         self._accounts: dict[str, OrderedDict[bytes, tuple[float, float]]] = {}
-        """By account, from the least to the most recently used: when a block can be read from, and its last use."""
+        """By account, in LRU order: the time from which a block can be read, and its last use."""
 
     def ask(self, account: str, model: str, messages: Sequence[tuple[str, str]], *, now: float, delay: float) -> int:
-        """How many tokens of a prompt (role and text of each message) are read from the cache.
+        """The number of tokens of a prompt (role and text of each message) that are read from the cache.
 
         The prompt itself can be read `delay` seconds from now.
         """
         kept = self._accounts.setdefault(account, OrderedDict())
         blocks = list(self._blocks(model, messages))
         read = sum(1 for _ in takewhile(lambda block: self._can_be_read(kept.get(block), now), blocks))
-        for block in reversed(blocks):  # the beginning last: of a prompt the end goes first
+        for block in reversed(blocks):  # the beginning last, so that the end of a prompt is evicted first
             known = kept.get(block)
             expired = known is None or now - known[1] > self._seconds
             kept[block] = (now + delay if known is None or expired else known[0], now)
@@ -62,7 +62,7 @@ class PrefixCache:
         return known is not None and known[0] <= now and now - known[1] <= self._seconds
 
     def _blocks(self, model: str, messages: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """A digest for each whole block, of all that stands up to its end."""
+        """A digest for each whole block, over the prompt up to its end."""
         text = "".join(f"\x1e{role}\x1f{said}" for role, said in messages).encode()
         running = blake2b(model.encode(), digest_size=16)
         for end in range(self._length, len(text) + 1, self._length):

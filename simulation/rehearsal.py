@@ -1,7 +1,7 @@
-"""Rehearsals: what a simulated model answers to a chat request, by the judge protocol that it is of. Pure.
+"""Rehearsals: a simulated model's answer to a chat request, by the judge protocol of the request. Pure.
 
-A protocol's entry refers to a `Rehearse` function. `pairwise` and `grading` make one of a function that only puts into
-words what was drawn; `check_rehearsal` sees that a judge's prompts are recognised as those of its protocol.
+A protocol's entry refers to a `Rehearse` function. `pairwise` and `grading` build one from a function that only formats
+the drawn result; `check_rehearsal` verifies that a judge's prompts are recognised as those of its protocol.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from venire.simulation.judge import SimulatedVerdict, parse_model
 __all__ = ["answer_to", "check_rehearsal", "grading", "pairwise"]
 
 _SHOWN = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
-"""Completions that a trial of each shape shows in the check."""
+"""Number of completions that a trial of each shape shows in the check."""
 
 
 def answer_to(request: ChatRequest, answer_key: AnswerKey) -> JudgeReply:
-    """What the simulated model named in a request answers, by the protocol that its words ask for.
+    """The answer of the simulated model named in a request, by the protocol recognised from its words.
 
     Raises `InputError` for a model that is not simulated.
     """
@@ -38,17 +38,17 @@ def answer_to(request: ChatRequest, answer_key: AnswerKey) -> JudgeReply:
 
 @lru_cache(maxsize=64)
 def _rehearsal(protocol: str, changes: int) -> Rehearse:
-    """What the entry refers to, looked up once while the registry does not change."""
+    """The function that the entry refers to, looked up once per version of the registry."""
     rehearse: Rehearse | None = PROTOCOLS[protocol].rehearsal
     assert rehearse is not None  # nothing else is recognised
     return rehearse
 
 
 def pairwise(say: Callable[[SimulatedVerdict], str], *, reasons: bool = False) -> Rehearse:
-    """The rehearsal of a protocol that shows a pair: `say` puts a verdict into words, in the order shown.
+    """The rehearsal of a pairwise protocol: `say` formats a verdict, in presentation order.
 
-    With `reasons` remarks of the profile's length stand before it. The verdict's `z` is above 0 where the first answer
-    is the better one to this judge, in logits.
+    With `reasons` it is preceded by remarks of the profile's length. The verdict's `z`, in logits, is above 0 where
+    this judge prefers the first answer.
 
     >>> rehearse = pairwise(lambda verdict: "first" if verdict.z > 0 else "second")
     """
@@ -67,9 +67,9 @@ def pairwise(say: Callable[[SimulatedVerdict], str], *, reasons: bool = False) -
 
 
 def grading(say: Callable[[float | None], str]) -> Rehearse:
-    """The rehearsal of a protocol that shows one completion: `say` puts into words by how much it is correct.
+    """The rehearsal of a grading protocol, with one completion: `say` formats its margin of correctness.
 
-    That is in logits as the judge sees it, above 0 for correct; None where nothing was attempted.
+    The margin is in logits as the judge perceives it, above 0 for correct; None where nothing was attempted.
 
     >>> rehearse = grading(lambda margin: "yes" if margin is not None and margin > 0 else "no")
     """
@@ -88,10 +88,10 @@ def grading(say: Callable[[float | None], str]) -> Rehearse:
 
 
 def check_rehearsal(protocol: str, model: str, options: Mapping[str, str]) -> None:
-    """See that a simulated judge knows what a judge with these options asks it.
+    """Check that the simulator recognises the prompts of a judge with these options.
 
-    Raises InputError for a protocol without a rehearsal, and for prompts that are taken for those of another protocol:
-    its replies would be read by rules that they are not written for.
+    Raises InputError for a protocol without a rehearsal, and for prompts recognised as those of another protocol: their
+    replies would not match the parser.
     """
     entry = PROTOCOLS[protocol]
     if entry.rehearsal is None:
@@ -107,7 +107,7 @@ def check_rehearsal(protocol: str, model: str, options: Mapping[str, str]) -> No
     )
     settings = {name: value for name, value in options.items() if name not in ("too_long", "context")}
     request = advance(entry.talk, Trial(bytes(16), bytes(16), protocol, "i", ()), material, settings, ())
-    assert isinstance(request, Request)  # nothing has been said yet that could end it
+    assert isinstance(request, Request)  # there is no reply yet that could end it
     taken = recognise(chat_request_of(model, request, structured=False)).protocol
     if taken != protocol:
         raise InputError(

@@ -1,29 +1,29 @@
 """A provider on this machine: simulated judges behind an OpenAI-compatible address.
 
-`POST /v1/chat/completions` and `GET /v1/models` answer as a provider would; `GET /ledger` shows the books. A judge is
-asked as `simulated/<profile>@<seed>`. It knows what it judges from the texts between the fences of the first user
-message that has any, their order from the order in which they stand, and the repeat from the request's `seed` (1 where
-there is none): nothing is needed that would not be sent to a real provider. A request without fences is an instruction,
-and the model answers it as a contestant.
+`POST /v1/chat/completions` and `GET /v1/models` answer as a provider would; `GET /ledger` returns the ledger. A judge's
+model name is `simulated/<profile>@<seed>`. It identifies the completions by the texts between the fences of the first
+user message that has any, their order by the order of these texts, and the repeat by the request's `seed` (default 1):
+a request contains nothing that would not be sent to a real provider. A request without fences is an instruction, and
+the model answers it as a contestant.
 
-What the profiles do not say, and what is done here for two stages (for the other protocols see `comparisons.py`,
-`grades.py` and `contestants.py`):
+Behaviour for two stages that the profiles do not define (for the other protocols see `comparisons.py`, `grades.py` and
+`contestants.py`):
 
 - Verdict and repair are replies of one token. They take the time of a first token and one more, under the noise of
   the trial's reasons.
-- A judge whose verdict cannot be read is asked again and answers in a readable form in half of the cases (drawn); it
-  then gives the verdict that its `z` and its tie draw had given.
-- The reasons are remarks drawn without regard to the verdict, about as long as the formula's tokens are (the pool
-  ends at some 350 tokens); the tokens reported are the formula's. They name no preference.
-- A request's limit of tokens is kept: longer reasons are cut off there and end with `length`. Temperature and other
-  sampling settings change nothing.
-- Texts that the answer key does not have get replies that cannot be read.
-- Two completions with the same text are taken for one model's: their gap is 0, and order alone speaks.
-- Prompt tokens are counted from the characters of all messages. Nothing is billed. Nothing is cached unless a number
-  of blocks is given: then the beginnings of prompts are, and cached tokens are reported (`prefix_cache.py`).
-- Faults are drawn from the server's seed, the body and how often it was asked: rate limits and server errors come at
-  once, as do a gateway's pages, answers that are spoilt after the judge's time, late ones later, and none changes what
-  the judge says when it is asked again.
+- A judge whose verdict is unreadable gets a repair request and answers in a readable form in half of the cases (drawn);
+  it then gives the verdict from its `z` and its tie draw.
+- The reasons are remarks drawn independently of the verdict, with about the formula's number of tokens (the pool has
+  some 350 tokens); the tokens reported are the formula's. They state no preference.
+- A request's token limit is respected: longer reasons are truncated there and end with `length`. Temperature and other
+  sampling settings have no effect.
+- Texts that are not in the answer key get unreadable replies.
+- Two completions with the same text count as one model's: their gap is 0, and only the order matters.
+- Prompt tokens are counted from the characters of all messages. Nothing is billed. Nothing is cached unless a number of
+  blocks is given: then prefixes of prompts are cached, and cached tokens are reported (`prefix_cache.py`).
+- Faults are drawn from the server's seed, the body and its number of requests: rate limits, server errors and a
+  gateway's pages are sent at once, corrupted answers after the judge's time, late answers later. No fault changes the
+  judge's answer to a repeated request.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _JSON = "application/json"
 _INVALID = "invalid_request_error"
 _PIECES = 8
 _CACHE_S = 300.0  # at the judges' own speed
-_PATIENCE_S = 0.05  # what stopping leaves to requests that are being answered
+_PATIENCE_S = 0.05  # grace period at shutdown for requests that are being answered
 
 
 @dataclass(frozen=True, slots=True)
 class _ServerDecision:
-    """What becomes of a request, settled before anything is sent."""
+    """The outcome of a request, decided before anything is sent."""
 
     outcome: str
     status: int
@@ -78,11 +78,11 @@ class _ServerDecision:
 class JudgeServer:
     """Simulated judges over HTTP; `async with` starts and stops it, `serve_in_thread` does so for synchronous code.
 
-    `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 takes a free one. `seed` is that
-    of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
-    ordinal once it is in the ledger and before it is answered. `ledger_path` names a file that the ledger is appended
-    to as JSON lines. `cache_prompts` is how many blocks an account's cache of prompts holds, `cache_min_tokens` the
-    length under which nothing is read from it.
+    `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 selects a free port. `seed` is
+    that of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
+    ordinal after it is in the ledger and before it is answered. `ledger_path` is a file to which the ledger is appended
+    as JSON lines. `cache_prompts` is the number of blocks in an account's prompt cache, `cache_min_tokens` the prompt
+    length below which nothing is read from it.
     """
 
     def __init__(
@@ -127,14 +127,14 @@ class JudgeServer:
 
     @property
     def base_url(self) -> str:
-        """The address that an OpenAI client is given, `/v1` included; known while the server runs."""
+        """The base URL for an OpenAI client, including `/v1`; known while the server runs."""
         if self._runner is None:
             raise RuntimeError("the server is not running")
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._runner.addresses[0][1]}/v1"
 
     async def start(self) -> None:
-        """Listen. Raises `InputError` where the address is taken or the ledger cannot be written."""
+        """Start listening. Raises `InputError` where the address is in use or the ledger cannot be written."""
         app = web.Application(client_max_size=0)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
@@ -209,7 +209,7 @@ class JudgeServer:
         sent = request.headers.get(hdrs.AUTHORIZATION)
         if sent == f"Bearer {self._required}":
             return None
-        # The key comes back in the message on purpose: some providers do so, and a client must not write it anywhere.
+        # The message contains the key on purpose: some providers do this, and a client must not store it anywhere.
         message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent[7:]}"
         return _ServerDecision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
 
@@ -237,7 +237,7 @@ class JudgeServer:
         return _ServerDecision(fault or "answered", 200, answer, wait_s, ask, billed=billed, content_type=kind)
 
     def _read_cached(self, ask: ChatRequest, reply: JudgeReply, account: str) -> int | None:
-        """Tokens of a prompt that the account's cache has; None where nothing is cached."""
+        """Number of prompt tokens in the account's cache; None without a cache."""
         if self._cache is None:
             return None
         delay = parse_model(ask.model)[0].first_token_s * self._pace
@@ -303,7 +303,7 @@ class JudgeServer:
 
 
 def _hang_up(request: web.Request, begun: web.StreamResponse | None = None) -> web.StreamResponse:
-    """Close the connection; what is returned is never sent, but a handler must return something."""
+    """Close the connection; the returned response is never sent, but a handler must return one."""
     if request.transport is not None:
         request.transport.close()
     return web.Response() if begun is None else begun
@@ -311,9 +311,9 @@ def _hang_up(request: web.Request, begun: web.StreamResponse | None = None) -> w
 
 @contextmanager
 def serve_in_thread(server: JudgeServer) -> Iterator[JudgeServer]:
-    """Run a server in a thread of its own; it is stopped and its thread joined when the block ends.
+    """Run a server in a separate thread; it is stopped and its thread joined when the block ends.
 
-    Raises what `JudgeServer.start` raises.
+    Raises the errors of `JudgeServer.start`.
     """
     started: Future[Callable[[], object]] = Future()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="simulated-judges") as pool:

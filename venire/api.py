@@ -348,6 +348,7 @@ def place(
     on: Path | str,
     budget: float | None = None,
     completions: Path | str | None = None,
+    elo: float | None = None,
     campaign: str | None = None,
     judges: Sequence[str] = (),
     half_width: float | None = None,
@@ -368,8 +369,9 @@ def place(
 
     Spends up to `budget` US dollars without confirmation, earlier calls of the same placement included. The other
     arguments are as in `venire place`: stopping rules (`battles`, `half_width` in Elo points), `judges` to restrict
-    the board's judges, the `level` of the judge's interval, and `alpha` of the interval on people's scale. The ratings
-    of the other models do not change. Returns None where no verdict about the model could be read.
+    the board's judges, the `level` of the judge's interval, `alpha` of the interval on people's scale, and `elo`, the
+    model's own by people's votes. The ratings of the other models do not change. Returns None where no verdict about
+    the model could be read.
 
     Raises InputError for anything that prevents the placement, including a budget below one battle.
 
@@ -396,6 +398,7 @@ def place(
         round=round_size,
         level=level,
         alpha=alpha,
+        elo=elo,
     )
     prepared = prepare(settings)
     with placement_session(prepared) as session:

@@ -38,6 +38,7 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
+from venire.reports.wording import few
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from venire.configs.schema import Campaign
     from venire.reports.board import Board
 
-__all__ = ["Embedded", "Session", "answer_key", "even_faults"]
+__all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded"]
 
 _SQL_MEMORY = 512 << 20
 """Half of DuckDB's memory: the rest is the writer's."""
@@ -160,6 +161,7 @@ class Session:
                 estimates=self._estimates,
                 spends=self._spends,
             )
+            self._refuse_unknown()
             self._take_answers()  # answers of a run that was killed before this step
             undo.pop_all()
         return self
@@ -322,7 +324,7 @@ class Session:
     @contextlib.contextmanager
     def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[EmbeddedProvider | None]:
         """The provider for simulated judges that have work left and no endpoint; None where there are none."""
-        if not any(one.origin is Origin.SIMULATED and one.lane.routes[0].base_url is None for one in left):
+        if not any(map(is_embedded, left)):
             yield None
             return
         key = AnswerKey((), {}) if self.campaign.asks_contestants else answer_key(self.campaign, self.store)
@@ -335,6 +337,19 @@ class Session:
             return
         with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
             yield EmbeddedProvider(server.base_url, PROVIDERS["openai"].open)
+
+    def _refuse_unknown(self) -> None:
+        """Refuse simulated judges of models without an Elo: they could not read one of their completions."""
+        if self.campaign.asks_contestants or not any(map(is_embedded, self._judges_left())):
+            return
+        known = frames.elos(self.store)
+        if missing := [model for model in self.planned.design.models if model not in known]:
+            where = self.campaign.data.elo or "a table named in [data] elo"
+            raise InputError(
+                f"{self.campaign.path}: simulated judges need the Elo of every contestant, and that of "
+                f"{few([repr(one) for one in missing], 5)} is not known: add it to {where} (columns model, elo), or "
+                "compare the others alone with [data] models"
+            )
 
     def _judges_left(self) -> list[JudgeSettings]:
         """The judges that have calls left, or may have some in a later round."""
@@ -383,6 +398,11 @@ def even_faults(rate: float) -> Faults:
     """Faults of five kinds that share a rate (0 to 1) evenly; they are short, to keep a demonstration fast."""
     each = rate / 5
     return Faults(each, each, each, each, each, retry_after_s=0.2, timeout_s=2.0)
+
+
+def is_embedded(judge: JudgeSettings) -> bool:
+    """Whether a judge is simulated by this process, not asked at an address."""
+    return judge.origin is Origin.SIMULATED and judge.lane.routes[0].base_url is None
 
 
 def answer_key(campaign: CampaignSettings, store: Store | None = None) -> AnswerKey:

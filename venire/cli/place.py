@@ -16,6 +16,9 @@ def place(
     on: Path = typer.Option(..., "--on", help="The store with the board."),
     budget: float | None = typer.Option(None, "--budget", help="Dollars it may cost in all, earlier runs included."),
     completions: Path | None = typer.Option(None, "--completions", help="Its completions, imported first."),
+    elo: float | None = typer.Option(
+        None, "--elo", help="Its Elo by people's votes, where known; simulated judges need it."
+    ),
     campaign: str | None = typer.Option(None, "--campaign", help="The board's campaign, where there are several."),
     judge: list[str] = typer.Option([], "--judge", help="Ask this judge of the board alone; may be repeated."),
     half_width: float | None = typer.Option(
@@ -64,6 +67,7 @@ def place(
         round=round_size,
         level=level,
         alpha=alpha,
+        elo=elo,
     )
     screen = console(stderr=True)
     found, code = run_placement(screen, settings, agree=partial(agree, yes=yes), retry_failed=retry_failed)

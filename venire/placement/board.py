@@ -21,7 +21,7 @@ from venire.arena.campaigns import (
     StopSettings,
 )
 from venire.arena.errors import InputError
-from venire.arena.records import Origin, Shape
+from venire.arena.records import Origin, Rating, Shape
 from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
@@ -29,6 +29,7 @@ from venire.ratings.data.judgments import Judgments, merge_orders, select_battle
 from venire.ratings.data.validation import check_level
 from venire.ratings.design.placement import fit_board
 from venire.ratings.soft_elo.conformal import conformal_rank
+from venire.session import is_embedded
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
@@ -58,6 +59,8 @@ class PlaceSettings:
     round: int = 10
     level: float = 0.95
     alpha: float = 0.1
+    elo: float | None = None
+    """The model's Elo by people's votes, where known; simulated judges need it."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
     with open_store(settings.store, create=False) as store:
         if settings.completions is not None:
             importing.add_file(store, settings.completions, "completions", {})
+        _take_elo(store, settings)
         row = choose_campaign(store, settings.campaign)
         known = plans.find_campaign(store, row.name)
         assert known is not None  # it was chosen among the existing campaigns
@@ -105,15 +109,30 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
         names = tuple(one.name for one in campaign.judges)
         board = _board(store, row, names)
         opponents = _opponents(store, settings, board)
+        if settings.model not in frames.elos(store) and any(map(is_embedded, campaign.judges)):
+            raise InputError(
+                f"the judges of {row.name!r} are simulated, and need the Elo of {settings.model!r}, which is not "
+                "known: give it with --elo, such as --elo 1000"
+            )
     model = settings.model
-    already = held = 0
+    already = 0
     if model in board.judgments.models:
         code = board.judgments.models.index(model)
-        mine = board.judgments.select((board.judgments.model_a == code) | (board.judgments.model_b == code))
-        already = len(mine)
-        held = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
-    placing = _placement_campaign(settings, campaign, row.name, opponents, held)
-    return PreparedPlacement(settings, placing, board, already)
+        already = int(((board.judgments.model_a == code) | (board.judgments.model_b == code)).sum())
+    return PreparedPlacement(settings, _placement_campaign(settings, campaign, row.name, opponents), board, already)
+
+
+def _take_elo(store: Store, settings: PlaceSettings) -> None:
+    """Keep the Elo that is given for the model. Raises InputError where the store has another."""
+    if settings.elo is None:
+        return
+    known = frames.elos(store).get(settings.model)
+    if known is not None and known != settings.elo:
+        raise InputError(
+            f"--elo {settings.elo:g}: {settings.store} has {known:g} for {settings.model!r}: leave --elo out, or "
+            "change the rating there (`venire import table PATH --kind elo`)"
+        )
+    importing.add(store, [Rating(settings.model, settings.elo)])
 
 
 def _check(settings: PlaceSettings) -> None:
@@ -125,6 +144,8 @@ def _check(settings: PlaceSettings) -> None:
         raise InputError("--budget is 0: a placement asks judges; give dollars, such as --budget 1.00")
     check_level(settings.level)
     conformal_rank(0, settings.alpha)  # refuses an invalid alpha
+    if settings.elo is not None and not abs(settings.elo) <= 100_000:
+        raise InputError(f"--elo {settings.elo:g}: give a number of Elo points from -100000 to 100000, such as 1000")
     if settings.half_width is not None and not settings.half_width > 0.0:
         raise InputError(f"--half-width {settings.half_width:g}: give Elo points above 0, such as 25")
     if settings.completions is not None and not settings.completions.is_file():
@@ -188,9 +209,9 @@ def with_model(judgments: Judgments, model: str) -> Judgments:
 
 
 def _placement_campaign(
-    settings: PlaceSettings, base: CampaignSettings, board: str, opponents: tuple[str, ...], held: int
+    settings: PlaceSettings, base: CampaignSettings, board: str, opponents: tuple[str, ...]
 ) -> CampaignSettings:
-    """The campaign of a placement; `held` battles of the model are on the board, and count.
+    """The campaign of a placement.
 
     The name contains what distinguishes placements. It leaves out money, stopping rules and the size of rounds, so that
     the same command with larger limits resumes the previous placement.
@@ -204,7 +225,7 @@ def _placement_campaign(
         policy=settings.policy,
         name="place",
         # what is asked, readable or not: the rule to stop counts readable battles
-        battles=None if settings.battles is None else max(1, settings.battles - held),
+        battles=settings.battles,
         round=settings.round,
         purpose="place",
         place=settings.model,

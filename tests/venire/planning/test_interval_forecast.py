@@ -104,8 +104,15 @@ def test_without_pairs_there_are_no_widths(write_campaign: Write, venire: Venire
     assert done["widths"] is None
 
 
+REAL = """[[judge]]
+model = "some-model"
+base_url = "http://127.0.0.1:9/v1"
+free = true
+"""
+
+
 def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> None:
-    file = write_campaign(instructions=4)
+    file = write_campaign(instructions=4, judges=REAL)
     campaign = load_campaign(file)
     campaign = replace(campaign, data=replace(campaign.data, elo=None))
     with Session(campaign) as session:

@@ -104,6 +104,22 @@ def test_a_board_is_rated_without_naming_it_after_a_placement(folder: Path) -> N
     assert "several campaigns" not in done.output
 
 
+def test_a_model_whose_elo_a_simulated_judge_needs_is_refused_before_anything_is_asked(folder: Path) -> None:
+    lines = (folder / "new.csv").read_text(encoding="utf-8").replace(f"{NEW},", "unknown,")
+    (folder / "unknown.csv").write_text(lines, encoding="utf-8")
+    given = ["place", "unknown", "--on", str(folder / "board.duckdb"), "--yes", "--battles", "20", "--json"]
+    done = CliRunner().invoke(app, [*given, "--completions", str(folder / "unknown.csv")])
+    assert isinstance(done.exception, InputError)
+    assert "need the Elo of 'unknown', which is not known: give it with --elo" in str(done.exception)
+    found = CliRunner().invoke(app, [*given, "--elo", "1300"], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["people"]["known"] == 1300
+    other = CliRunner().invoke(app, [*given, "--elo", "1301"])
+    assert "has 1300 for 'unknown'" in str(other.exception)
+    for wrong in ("nan", "inf", "1e9"):
+        assert "give a number of Elo points" in str(CliRunner().invoke(app, [*given, "--elo", wrong]).exception)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

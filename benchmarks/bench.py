@@ -1,4 +1,4 @@
-"""The engine beside bare clients and other tools, at equal numbers of calls: see README.md in this folder.
+"""The engine compared with bare clients and other tools, at equal numbers of calls: see README.md in this folder.
 
 `python benchmarks/bench.py [--rows NAME ...] [--rounds 5] [--judge]`, or `--quick` for the first row in brief.
 """
@@ -22,7 +22,7 @@ _DONE, _MISSED, _VOID = 0, 1, 2
 
 
 def measure(bench: Bench, names: Sequence[str], rounds: int) -> int:
-    """Print the lines of these rows; a row that cannot be measured is told and left out."""
+    """Print the lines of these rows; a row that cannot be measured is reported and left out."""
     ending = _DONE
     for name in names:
         try:

@@ -1,15 +1,14 @@
-"""What a call costs the engine itself, without HTTP; `make test` holds a limit on both figures.
+"""The engine's own cost per call, without HTTP; `make test` enforces a limit on both figures.
 
 `python benchmarks/cost.py [--protocol binary] [--dearer TURNS]` prints as JSON:
 
-- `counted`: how many functions are called for a call, of Python and of C, in the thread of the event loop. The
-  interpreter's profile hook counts them: no load and hardly a version of Python changes it, and each function that is
-  called once more is seen. Loops within one are not.
+- `counted`: the number of Python and C functions called per call, in the thread of the event loop. The interpreter's
+  profile hook counts them: the count does not depend on load and hardly on the version of Python, and it shows each
+  additional function call. Loops within a function are not counted.
 - `ratio`: CPU time of a call, all threads, over that of a turn of a yardstick which does the same kinds of work. Both
-  are taken in short slices in turn, so that what disturbs the one disturbs the other. It sees loops too, and what a
-  step costs in C.
+  are measured in short alternating slices, so that disturbances affect both. It includes loops and the cost of C code.
 
-`--dearer` adds so many turns of the yardstick to each call, to see whether a limit notices.
+`--dearer` adds this many turns of the yardstick to each call, to test whether a limit detects it.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from venire.session import Session
 
 _IN_FLIGHT = 64
 _WARM_UP = 500
-"""Calls before the first that is measured."""
+"""Warm-up calls before the first measured call."""
 _COUNTED = 500
 _SLICE, _TURNS, _SLICES = 125, 1_250, 18
-"""Calls of a slice, turns of the yardstick after it, and how many times both."""
+"""Calls per slice, turns of the yardstick after it, and the number of repetitions."""
 _GROUP = 10_000
-"""Rows that may wait for the disk: workers that wait for it call functions too, and how many do is chance."""
+"""Rows that may wait for the disk: a random number of workers would wait for it, and their calls count too."""
 
 
 def _answer(text: str) -> str:
@@ -57,14 +56,14 @@ _LONG, _SHORT = _answer(REASONS), _answer("1")
 
 
 class Yardstick:
-    """Bare work of the kinds that a call has: a body encoded and digested, an answer read, a row, some small calls."""
+    """Bare work like that of a call: encode and digest a body, parse an answer, build a row, some small calls."""
 
     def __init__(self) -> None:
         self._body = {"model": "judge", "messages": [{"role": "user", "content": REASONS * 4}], "max_tokens": 800}
         self._rows: list[tuple[Any, ...]] = []
 
     def turn(self, times: int) -> None:
-        """Do it so many times."""
+        """Do the work `times` times."""
         for _ in range(times):
             body = orjson.dumps(self._body, option=orjson.OPT_SORT_KEYS)
             answer = orjson.loads(_LONG)
@@ -79,7 +78,7 @@ class Yardstick:
 
 
 def run(protocol: str, calls: int, sent: Callable[[int], None], dearer: int) -> None:
-    """Run a campaign whose calls are answered at once; `sent` is handed the number of each call."""
+    """Run a campaign whose calls are answered at once; `sent` receives the number of each call."""
     number = 0
     yardstick = Yardstick()
 
@@ -106,7 +105,7 @@ def run(protocol: str, calls: int, sent: Callable[[int], None], dearer: int) -> 
 
 
 def count(protocol: str, dearer: int) -> float:
-    """Functions that are called for one call of the engine."""
+    """Number of functions called for one call of the engine."""
     found = 0
 
     def note(frame: FrameType, event: str, argument: object) -> None:

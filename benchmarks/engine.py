@@ -1,6 +1,6 @@
-"""The whole engine on one campaign, through the session that `venire run` uses. One measurement, one process.
+"""The whole engine on one campaign, through the session that `venire run` uses. One measurement per process.
 
-`python benchmarks/engine.py FOLDER [--without store|journal|limiter] [--profile FILE]` prints what it saw as JSON.
+`python benchmarks/engine.py FOLDER [--without store|journal|limiter] [--profile FILE]` prints its measurements as JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from venire.storage.store.writer import Writer
 
 
 def _pass(gate: Gate, load: Load) -> Permit:
-    """A turn at once, without a look at any limit."""
+    """A permit at once, without checking any limit."""
     return Permit(load, 0.0, Slice(0.0), 0)
 
 
@@ -42,21 +42,21 @@ PARTS: dict[str, dict[tuple[type, str], Callable[..., Any]]] = {
     "journal": {(Journal, name): _nothing for name in ("announce", "release", "withdraw")},
     "limiter": {(Gate, "take_now"): _pass, (Gate, "done"): _nothing, (Gate, "release"): _nothing},
 }
-"""What takes the place of a part when its cost is measured, in this process only: the product has no such switches.
+"""Replacements of parts to measure their cost, in this process only: the product does not have these switches.
 
-Without the store rows are still made, grouped and handed to the writer's thread; nothing is committed.
+Without the store, rows are still built, grouped and passed to the writer's thread; nothing is committed.
 """
 
 
 def leave_out(part: str) -> None:
-    """Replace one part by nothing. Raises AttributeError where the product has no such method any more."""
+    """Replace one part by a no-op. Raises AttributeError if the product no longer has its method."""
     for (owner, name), instead in PARTS[part].items():
         getattr(owner, name)
         setattr(owner, name, instead)
 
 
 def count_calls() -> Callable[[], int]:
-    """Count the calls that are in a provider's hands; returns what tells the most at one time."""
+    """Count the calls in flight at a provider; returns a function that gives their maximum."""
     now = most = 0
     send = OpenAIProvider.send
 
@@ -74,7 +74,7 @@ def count_calls() -> Callable[[], int]:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Plan the campaign and ask all of it."""
+    """Plan the campaign and run all of it."""
     busy: dict[str, float] = {}
     most = count_calls()
 

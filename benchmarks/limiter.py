@@ -1,4 +1,4 @@
-"""What a route's gate costs, and how much of its limits it uses: see README.md here.
+"""The cost of a route's gate, and its use of the limits: see README.md here.
 
 `python benchmarks/limiter.py [--waiters 5000] [--seconds 5] [--minutes 60]`
 """
@@ -33,7 +33,7 @@ def row(what: str, *figures: str) -> None:
 
 
 async def _waiting(take: Callable[[], Awaitable[None]], waiters: int, seconds: float) -> tuple[float, list[float]]:
-    """Share of a core, and when calls passed, with so many waiters at all times."""
+    """Share of a core, and the times at which calls passed, with a constant number of waiters."""
     passed: list[float] = []
 
     async def one() -> None:
@@ -79,7 +79,7 @@ def waiters(number: int, seconds: float) -> None:
 
 
 def quick_path() -> None:
-    """Microseconds of a call that need not wait: take_now and done."""
+    """Microseconds of a call that does not wait: take_now and done."""
     row("a call that need not wait", "us a call")
     for name, limits in {
         "no limit": Limits(),
@@ -112,7 +112,7 @@ def _quick(limits: Limits) -> float:
 
 
 def memory() -> None:
-    """Megabytes that a gate holds after a minute of many calls."""
+    """Memory of a gate in megabytes after a minute of many calls."""
     row("memory after a minute of so many calls", "100,000", "1,000,000")
     for name, limits in {"no limit": Limits(), "requests and tokens a minute": Limits(_PLENTY, _PLENTY)}.items():
         row(f"  gate: {name}", *(f"{_held(limits, calls):.1f} MB" for calls in (100_000, 1_000_000)))
@@ -134,7 +134,7 @@ def _held(limits: Limits, calls: int) -> float:
 
 
 def saturated(minutes: int) -> None:
-    """The part of a limit that is used when there is always more to send, and the fullest minute of the provider."""
+    """The used share of a limit under saturation, and the provider's busiest minute."""
     row("more calls than may pass, for virtual minutes", "minutes", "% of limit", "fullest 60 s")
     for limits, workers in (
         (Limits(1), 1),
@@ -153,7 +153,7 @@ def saturated(minutes: int) -> None:
 
 
 async def _saturate(gate: Gate, clock: VirtualClock, workers: int, until: float) -> np.ndarray:
-    """When calls arrived (jitter below the skew), the tokens used, and of the answer alone; latency 1 to 3 s."""
+    """Arrival times of calls (jitter below the skew), tokens used, and tokens of answers; latency 1 to 3 s."""
     random = Random(1)
     sent: list[tuple[float, int, int]] = []
 

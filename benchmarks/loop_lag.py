@@ -1,4 +1,4 @@
-"""How late a run's event loop is with 1,000 calls in flight on a store of a million trials: see README.md here.
+"""Event loop lag of a run with 1,000 calls in flight on a store of a million trials: see README.md here.
 
 `python benchmarks/loop_lag.py [--trials N] [--calls 1000] [--latency 4] [--seconds 6] [--repeats 3]`
 """
@@ -32,7 +32,7 @@ _LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 
 
 async def heartbeat(seconds: float, into: list[tuple[float, float]]) -> None:
-    """Sleep 1 ms again and again; notes when each should have ended, and how late it did, in seconds."""
+    """Sleep 1 ms repeatedly; record when each sleep should have ended, and its delay, in seconds."""
     end = time.perf_counter() + seconds
     while (due := time.perf_counter() + 0.001) < end:
         await asyncio.sleep(0.001)
@@ -40,7 +40,7 @@ async def heartbeat(seconds: float, into: list[tuple[float, float]]) -> None:
 
 
 def idle(seconds: float, loop: str) -> dict[str, Any]:
-    """The heartbeat alone."""
+    """The heartbeat only."""
     lags: list[tuple[float, float]] = []
     with asyncio.Runner(loop_factory=_LOOPS[loop]) as runner:
         runner.run(heartbeat(seconds, lags))
@@ -48,7 +48,7 @@ def idle(seconds: float, loop: str) -> dict[str, Any]:
 
 
 def client(url: str, body: bytes, calls: int, seconds: float, warm_up: float, loop: str) -> dict[str, Any]:
-    """The same calls through the product's provider, without plan, lanes or store."""
+    """The same calls through the product's provider, without plan, lanes and store."""
     from venire.judges.providers import PROVIDERS, Endpoint
 
     lags: list[tuple[float, float]] = []
@@ -72,7 +72,7 @@ def client(url: str, body: bytes, calls: int, seconds: float, warm_up: float, lo
 
 
 def engine(folder: Path, seconds: float, warm_up: float, loop: str) -> dict[str, Any]:
-    """A session that goes on with a store; its own loop carries the heartbeat, and slow work beside it is noted."""
+    """A session that resumes a store; the heartbeat runs in its loop, and slow work is recorded with its times."""
     from venire.configs.loading import load_campaign
     from venire.orchestrator.run import feed
     from venire.session import Session
@@ -102,7 +102,7 @@ def engine(folder: Path, seconds: float, warm_up: float, loop: str) -> dict[str,
 
     async def measure() -> None:
         await heartbeat(seconds, lags)
-        os.kill(os.getpid(), signal.SIGINT)  # as Ctrl-C: what is in flight finishes
+        os.kill(os.getpid(), signal.SIGINT)  # as Ctrl-C: calls in flight finish
 
     with Session(load_campaign(folder / stores.CAMPAIGN)) as session:
         commit = session.store.commit
@@ -118,7 +118,7 @@ def engine(folder: Path, seconds: float, warm_up: float, loop: str) -> dict[str,
 
 
 class _TimedBlock:
-    """A context manager with its times noted."""
+    """A context manager that records its times."""
 
     def __init__(self, block: Any, into: list[tuple[float, float]]) -> None:
         self._block, self._into = block, into
@@ -140,7 +140,7 @@ def _figures(lags: list[tuple[float, float]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure idle, client alone and engine on both loops, several times, and print one table."""
+    """Measure idle, client only and engine on both loops, several times, and print one table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--calls", type=int, default=1_000)

@@ -1,4 +1,4 @@
-"""What the benchmarks judge: a campaign's files with generated texts, and the same calls for those who have no engine.
+"""Inputs of the benchmarks: a campaign's files with generated texts, and the same calls for tools without an engine.
 
 A prompt has about 6 kB, a reply of reasons 1.6 kB. A trial of the two-stage protocol makes two calls, one of the
 binary protocol makes one.
@@ -27,7 +27,7 @@ REASONS = "The first answer names what was asked for and gives its grounds; the 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A judge of a campaign: a lane of its own, since no two have the same model and address."""
+    """A judge of a campaign with a separate lane, since no two have the same model and address."""
 
     name: str
     base_url: str
@@ -53,10 +53,10 @@ def texts(instructions: int, models: int) -> Iterable[tuple[str, str, Mapping[st
 def write_campaign(
     folder: Path, judges: Sequence[Judge], trials: int, *, models: int = 5, protocol: str = "two-stage"
 ) -> Path:
-    """A campaign file with its tables in a new folder, of at least so many trials in all; returns the file.
+    """Write a campaign file with its tables to a new folder, with at least `trials` trials in total; returns the file.
 
-    Every judge is asked the same: each pair of models on every instruction, in both orders. The limit on requests is
-    on and so high that it holds nothing up.
+    Every judge gets the same trials: each pair of models on every instruction, in both orders. The request limit is
+    enabled but so high that it never delays a call.
     """
     instructions = -(-trials // (models * (models - 1) * len(judges)))
     folder.mkdir(parents=True)
@@ -84,7 +84,7 @@ def write_campaign(
 
 
 def write_calls(path: Path, trials: int = 200, *, protocol: str = "two-stage") -> None:
-    """The messages of so many trials' calls, one call a line: what the engine would send for such texts."""
+    """Write the messages of the calls of `trials` trials, one call per line, as the engine would send them."""
     from venire.judges.prompts import load
     from venire.judges.safety.sanitize import enclose
 

@@ -1,4 +1,4 @@
-"""One measurement: an endpoint on one core, a client in a process of its own on another, and what each of them saw."""
+"""One measurement: an endpoint on one core, a client in a separate process on another, and the figures of both."""
 
 from __future__ import annotations
 
@@ -27,49 +27,49 @@ Certificate = tuple[Path, Path]
 """A certificate and its key."""
 
 _CALLS = {"two-stage": 2, "binary": 1}
-"""Calls of a trial, by protocol."""
+"""Calls per trial, by protocol."""
 
 _UNASKED = 20
-"""Calls of a peer that are not counted: those of its warm-up, and those by which it makes itself acquainted."""
+"""Maximum number of uncounted calls of a peer: its warm-up, and its own checks of the endpoint."""
 
 
 class Failed(Exception):
-    """A measurement that is worth nothing: rows that do not equal calls, or fewer in flight than asked for."""
+    """An invalid measurement: rows do not equal calls, or fewer calls were in flight than requested."""
 
 
 class TooFew(Failed):
-    """Fewer calls in flight than asked for: a busy machine does that now and then, so the run is made again."""
+    """Fewer calls in flight than requested: this can happen on a busy machine, so the run is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a client asks; `trust` is the certificate where it speaks TLS."""
+    """The address for a client; `trust` is the certificate if it uses TLS."""
 
     url: str
     trust: Path | None = None
 
     def of(self, protocol: str) -> str:
-        """Where the calls of a protocol are answered readably: those of a one-call protocol with one character."""
+        """The base URL with readable answers for a protocol: one character for a one-call protocol."""
         return self.url if protocol == "two-stage" else f"{self.url.removesuffix('/v1')}/brief-0/v1"
 
     @property
     def variables(self) -> dict[str, str]:
-        """What makes a client trust it: OpenSSL reads this variable."""
+        """Environment variables that make a client trust it: OpenSSL reads this variable."""
         return {} if self.trust is None else {"SSL_CERT_FILE": str(self.trust)}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one client did; seconds from its first call at the endpoint to its end, a peer's without its warm-up."""
+    """The figures of one client; seconds from its first call at the endpoint to its end, without a peer's warm-up."""
 
     calls: int
     seconds: float
     cpu: float
-    """Seconds of CPU of all threads, without imports and planning."""
+    """CPU seconds of all threads, without imports and planning."""
     most: int
-    """Most calls in flight at one time, as the endpoint saw them."""
+    """Maximum number of calls in flight, as counted by the endpoint."""
     told: dict[str, Any]
-    """What the client said."""
+    """The client's own report."""
 
     @property
     def rate(self) -> float:
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def cpu_ms(self) -> float:
-        """Milliseconds of CPU for a call."""
+        """Milliseconds of CPU per call."""
         return 1000 * self.cpu / self.calls
 
 
@@ -90,7 +90,7 @@ class Spread:
 
     @property
     def median(self) -> float:
-        """The one in the middle."""
+        """The median value."""
         return median(self.values)
 
     def show(self, digits: int = 2) -> str:
@@ -99,7 +99,7 @@ class Spread:
 
 
 class Bench:
-    """A folder for what is measured, and the cores: the client has the first, the endpoint and this process another."""
+    """A folder for measurements, and the cores: the client has the first, the endpoint and this process another."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -121,21 +121,21 @@ class Bench:
         refused: float = 0.0,
         retry_after: int | None = None,
     ) -> Iterator[Endpoint]:
-        """An endpoint on its core, that answers after a latency in seconds and may refuse: see `upstream.running`."""
+        """An endpoint on its core that answers after a latency in seconds and may refuse: see `upstream.running`."""
         told = {"spread": spread, "core": self.core, "tls": tls, "refused": refused, "retry_after": retry_after}
         with upstream.running(latency, **told) as url:
             yield Endpoint(url, None if tls is None else tls[0])
 
     @contextmanager
     def campaign(self, judges: Sequence[Judge], trials: int, protocol: str = "two-stage") -> Iterator[Path]:
-        """The folder of a new campaign of at least so many trials, without a store yet."""
+        """The folder of a new campaign with at least `trials` trials, without a store yet."""
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             folder = Path(scratch) / "campaign"
             write_campaign(folder, judges, trials, protocol=protocol)
             yield folder
 
     def start(self, command: Sequence[str | Path], environment: Mapping[str, str]) -> subprocess.Popen[str]:
-        """A client on its core, with these environment variables besides this process's."""
+        """Start a client on its core, with these environment variables in addition to this process's."""
         pin: Callable[[], None] = partial(os.sched_setaffinity, 0, {self.client_core})
         words = list(map(str, command))
         variables = {**os.environ, **environment}
@@ -152,7 +152,7 @@ class Bench:
         protocol: str = "two-stage",
         client: str = "aiohttp",
     ) -> Run:
-        """One run of a bare client, aiohttp or ry. Raises Failed unless so many were in flight."""
+        """One run of a bare client, aiohttp or ry. Raises Failed unless the requested number was in flight."""
 
         def once() -> Run:
             with self.endpoint(latency, tls=tls) as at:
@@ -172,9 +172,9 @@ class Bench:
         *,
         protocol: str = "two-stage",
     ) -> Run:
-        """One run of the engine through one lane on a new store, perhaps `without` one of its parts.
+        """One run of the engine through one lane on a new store, optionally `without` one of its parts.
 
-        Raises Failed unless so many were in flight and its rows equal its calls.
+        Raises Failed unless the requested number was in flight and its rows equal its calls.
         """
 
         def once() -> Run:
@@ -195,7 +195,7 @@ class Bench:
         return _with_patience(once)
 
     def peer(self, peer: Peer, calls: int, in_flight: int, latency: float) -> Run:
-        """One run of a peer. Raises Missing without its environment, Failed for another version than its lock's."""
+        """One run of a peer. Raises Missing without its environment, Failed if the version differs from its lock."""
         if not peer.python.exists():
             raise Missing(f"{peer.name} has no environment: make bench-peers")
         with self.endpoint(latency) as at, tempfile.TemporaryDirectory(dir=self.folder) as home:
@@ -219,10 +219,10 @@ def _with_patience(once: Callable[[], Run], most: int = 3) -> Run:
 
 
 def finish(client: subprocess.Popen[str], at: Endpoint, more: int = 0) -> Run:
-    """Wait for a client and ask its endpoint.
+    """Wait for a client and read its endpoint's counts.
 
-    Raises Failed for a client that failed, and where the endpoint saw other calls than the client tells of, up to
-    `more` apart.
+    Raises Failed for a client that failed, and where the endpoint's number of calls exceeds the client's by more than
+    `more`.
     """
     try:
         said, complaint = client.communicate()
@@ -240,12 +240,12 @@ def finish(client: subprocess.Popen[str], at: Endpoint, more: int = 0) -> Run:
 
 
 def full(run: Run, in_flight: int, latency: float) -> Run:
-    """The run, if it had so many calls in flight at one time, more or less. Raises TooFew otherwise.
+    """The run, if it had about the requested number of calls in flight. Raises TooFew otherwise.
 
-    From a latency of 0.1 s on the client must have counted nine of ten, and the endpoint half: a client that opens a
-    thousand connections has the first answers before the last call is out. Below it answers wait for a busy client
-    that the endpoint has given already, and workers wait for their turn; then the client must have counted a quarter.
-    Whoever goes through a door one by one has a handful.
+    From a latency of 0.1 s on, the client must have counted nine tenths, and the endpoint half: a client that opens a
+    thousand connections gets the first answers before the last call is sent. At lower latencies answers that the
+    endpoint has sent wait for a busy client, and workers wait for their turn; then the client must have counted a
+    quarter. A client that sends calls nearly one by one has only a few.
     """
     wanted = min(in_flight, run.calls)
     sent, seen = (0.9, 0.5) if latency >= 0.1 else (0.25, 0.0)
@@ -260,7 +260,7 @@ def full(run: Run, in_flight: int, latency: float) -> Run:
 def checked(run: Run, ending: str = "COMPLETE") -> Run:
     """The run, if its rows equal its calls and every trial has its verdict. Raises Failed otherwise.
 
-    With another ending than COMPLETE verdicts may be missing.
+    If `ending` is not COMPLETE, verdicts may be missing.
     """
     told = run.told
     settled = told["verdict"] == told["plan"] or ending != "COMPLETE"

@@ -1,8 +1,8 @@
-"""Memory and CPU of a run while it asks a large campaign, by hand since it takes long: see README.md in this folder.
+"""Memory and CPU of a large campaign's run; started manually since it takes long: see README.md in this folder.
 
 `python benchmarks/memory.py [--trials 1000000] [--protocol two-stage] [--in-flight 256] [--folder FOLDER]` prints the
-peak of the process's resident memory, its slope over the second half of the calls, and what a call takes of CPU time in
-the second half of the first 10,000, 100,000 and 1,000,000 calls. Planning is part of the run.
+peak of the process's resident memory, its slope over the second half of the calls, and the CPU time per call in the
+second half of the first 10,000, 100,000 and 1,000,000 calls. Planning is part of the run.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from measuring import HERE, Endpoint, checked, finish
 from resume import memory
 
 _MOST_PEAK, _MOST_SLOPE = 600.0, 5.0
-"""MB, and MB for 100,000 calls."""
+"""MB, and MB per 100,000 calls."""
 
 
 def watch(client: subprocess.Popen[str], at: Endpoint, seconds: float) -> list[tuple[int, float, float]]:
-    """Calls at the endpoint, MB of the client's resident memory and its seconds of CPU, so often until it ends."""
+    """Calls at the endpoint, MB of the client's resident memory and its CPU seconds, every `seconds` until it ends."""
     seen: list[tuple[int, float, float]] = []
     while client.poll() is None:
         try:
             seen.append((upstream.counts(at.url)["calls"], memory("VmRSS", client.pid), _cpu(client.pid)))
-        except (FileNotFoundError, IndexError):  # it ended in between
+        except (FileNotFoundError, IndexError):  # it ended in the meantime
             break
         time.sleep(seconds)
     return seen
 
 
 def _cpu(process: int) -> float:
-    """Seconds of CPU that a process has taken, all its threads."""
+    """CPU seconds of a process, over all its threads."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of_a_call(seen: list[tuple[int, float, float]]) -> dict[int, float]:
-    """Milliseconds of CPU for a call in the second half of the first 10,000, 100,000 and 1,000,000 calls."""
+    """Milliseconds of CPU per call in the second half of the first 10,000, 100,000 and 1,000,000 calls."""
     calls, _, cpu = np.array([one for one in seen if one[0]]).T
     ends = [end for end in (10_000, 100_000, 1_000_000) if end <= calls[-1] * 1.01]
     taken = {end: np.interp(end, calls, cpu) - np.interp(end / 2, calls, cpu) for end in ends}
@@ -53,13 +53,13 @@ def cpu_of_a_call(seen: list[tuple[int, float, float]]) -> dict[int, float]:
 
 
 def slope(seen: list[tuple[int, float, float]]) -> float:
-    """MB for 100,000 calls over the second half of the calls, by least squares."""
+    """MB per 100,000 calls over the second half of the calls, by least squares."""
     late = np.array([one for one in seen if one[0] > seen[-1][0] / 2])
     return float(np.polyfit(late[:, 0], late[:, 1], 1)[0] * 100_000)
 
 
 def main() -> int:
-    """Run the campaign once; 1 where it took more memory than it may."""
+    """Run the campaign once; returns 1 if it exceeded the memory limit."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--protocol", default="two-stage", help="its name in a campaign file")

@@ -1,7 +1,7 @@
-"""How long the next round of a large plan takes: 1,000 battles among 200 models and 1,000 instructions, in a store.
+"""Time for planning a round of a large plan: 1,000 battles among 200 models and 1,000 instructions, in a store.
 
-`python -m benchmarks.planning [ROUNDS]` prints seconds of processor time and of the clock for the first round, which
-reads what there is to judge, and for later ones, with ratings that stand in for those of verdicts.
+`python -m benchmarks.planning [ROUNDS]` prints CPU and wall-clock seconds for the first round, which reads the texts to
+judge, and for later rounds, with fixed ratings instead of those from verdicts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class _Known:
-    """Ratings that are known without a verdict, and a look that never stops."""
+    """Ratings that are known without verdicts, and an interim analysis that never stops."""
 
     def __init__(self, models: tuple[str, ...]) -> None:
         self.models = models
@@ -61,7 +61,7 @@ def _timed(what: str, work: Callable[[], T]) -> T:
 
 
 def main(rounds: int) -> None:
-    """Plan so many rounds after the first."""
+    """Plan this many rounds after the first."""
     models = tuple(f"m{n:03d}" for n in range(MODELS))
     names = [f"i{n:04d}" for n in range(INSTRUCTIONS)]
     rng = np.random.default_rng(1)

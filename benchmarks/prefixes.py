@@ -1,8 +1,8 @@
-"""What a provider's cache of prompts saves, by the order in which trials are asked: `python benchmarks/prefixes.py`.
+"""Savings by a provider's prompt cache, by the order of trials: `python benchmarks/prefixes.py`.
 
-A campaign of two judges runs against the embedded server, which caches the beginnings of prompts as vendors do: in
-blocks of 128 tokens, from the moment on at which the answer to a prompt begins, for five minutes at the judges' own
-speed. Only the order of what is left to ask is changed between runs; nothing else is.
+A campaign of two judges runs against the embedded server, which caches prefixes of prompts as vendors do: in blocks of
+128 tokens, from the moment at which the answer to a prompt begins, for five minutes at the judges' own speed. Runs
+differ only in the order of pending trials.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Order = Callable[[PendingTrials, dict[str, np.ndarray]], np.ndarray]
 
 
 def write(folder: Path, url: str, given: argparse.Namespace) -> Path:
-    """Tables and a campaign file: completions of so many words, all pairs of the models."""
+    """Write tables and a campaign file: completions of a given number of words, all pairs of the models."""
     drawn = random.Random(7)
 
     def text(words: int) -> str:
@@ -88,12 +88,12 @@ def write(folder: Path, url: str, given: argparse.Namespace) -> Path:
 
 
 def as_handed_out(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
-    """The plan's order: instruction by instruction, in it every battle once before any is repeated."""
+    """The plan's order: by instruction, and within it every battle once before repeats."""
     return left.trials
 
 
 def as_sorted(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
-    """What shares most side by side: by instruction, first text, second text."""
+    """The order with the longest shared prefixes: by instruction, first text, second text."""
     rows = left.trials - 1
     keys = (shown["repeat"][rows], shown["second"][rows], shown["first"][rows], shown["instruction"][rows])
     return left.trials[np.lexsort(keys)]
@@ -108,7 +108,7 @@ def as_paired(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def at_random(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
-    """Any order, seeded."""
+    """A random order, from a seed."""
     return np.random.default_rng(7).permutation(left.trials)
 
 
@@ -121,7 +121,7 @@ ORDERS: dict[str, Order] = {
 
 
 def run(order: Order, given: argparse.Namespace) -> dict[str, Any]:
-    """Hit shares of input tokens by judge, and what it all cost in nano-dollars, with a cached price and without."""
+    """Cache hit shares of input tokens by judge, and total cost in nano-dollars, with and without a cached price."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         key = answer_key(load_campaign(write(folder, "http://127.0.0.1:9/v1", given)))

@@ -1,11 +1,11 @@
-"""What rate-limit responses cost: see README.md here and docs/lanes.md for the law that is tried.
+"""The cost of rate-limit responses: see README.md here, and docs/lanes.md for the tested control law.
 
 `python benchmarks/refusals.py [--tables sporadic limits mixed outage real] [--rounds 1] [--quick] [--judge]`
 
-Simulated on the virtual clock: the gate of a route before an upstream that refuses at random, or keeps a limit that
-nobody declared, or refuses everything for an hour. A refused call waits as the engine's retry layer does, and holds no
-place. Every cell is run with refusals that come at once and as slow as answers, with and without Retry-After. The
-table `real` is of whole campaigns in real time.
+Simulated on the virtual clock: the gate of a route to an upstream that refuses at random, or has an undeclared limit,
+or refuses everything for an hour. A refused call waits as in the engine's retry layer, and holds no slot. Every cell is
+run with immediate refusals and with refusals as slow as answers, with and without Retry-After. The table `real` runs
+whole campaigns in real time.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from venire.orchestrator.lanes.windows import Load
 LATENCIES = (0.02, 0.5, 2.0, 10.0)
 CONCURRENCIES = (32, 256, 1_000)
 QUICK = 0.02
-"""Seconds of a refusal that comes at once."""
+"""Latency in seconds of an immediate refusal."""
 SEND = 1e-4
-"""Seconds between two calls that leave at once: no client opens a thousand connections in one moment."""
+"""Seconds between two calls sent together: no client opens a thousand connections at the same moment."""
 RETRY_AFTER = 1.0
 
 _CALL = Load(1, 1, 1)
 
 
 class Upstream:
-    """Takes every call."""
+    """Accepts every call."""
 
     limit: float | None = None
-    """Calls a second; None: none."""
+    """Calls per second; None: no limit."""
 
     def takes(self, now: float, busy: int) -> bool:
-        """Whether a call that comes now is taken, with so many being worked on."""
+        """Whether a call that arrives now is accepted, with `busy` calls in progress."""
         return True
 
 
 @dataclass
 class Sporadic(Upstream):
-    """Refuses a share of the calls, whatever their rate; asks another upstream about the rest."""
+    """Refuses a share of the calls at any rate; another upstream decides on the rest."""
 
     share: float
     behind: Upstream = field(default_factory=Upstream)
@@ -67,7 +67,7 @@ class Sporadic(Upstream):
 
 
 class Bucket(Upstream):
-    """A token bucket that holds a second's worth."""
+    """A token bucket with a capacity of one second."""
 
     def __init__(self, rate: float) -> None:
         self.limit = self._tokens = rate
@@ -83,7 +83,7 @@ class Bucket(Upstream):
 
 
 class Window(Upstream):
-    """So many calls in any minute; refused ones do not count."""
+    """A sliding window: a number of calls in any minute; refused calls do not count."""
 
     def __init__(self, calls: int) -> None:
         self.limit = calls / 60
@@ -101,7 +101,7 @@ class Window(Upstream):
 
 
 class Minutes(Upstream):
-    """So many calls from one full minute to the next."""
+    """A fixed window: a number of calls per calendar minute."""
 
     def __init__(self, calls: int) -> None:
         self.limit = calls / 60
@@ -117,7 +117,7 @@ class Minutes(Upstream):
 
 @dataclass
 class Places(Upstream):
-    """So many calls worked on at one time."""
+    """A concurrency limit: a number of calls in progress at one time."""
 
     most: int
 
@@ -128,7 +128,7 @@ class Places(Upstream):
 
 @dataclass
 class Outage(Upstream):
-    """Refuses everything from one moment to another."""
+    """Refuses everything during an interval."""
 
     start: float
     end: float
@@ -140,7 +140,7 @@ class Outage(Upstream):
 
 @dataclass
 class Route:
-    """A route's gate before an upstream, and what came of its calls: when they were answered and refused."""
+    """A route's gate to an upstream, and the times at which its calls were answered and refused."""
 
     upstream: Upstream
     latency: float
@@ -160,7 +160,7 @@ class Route:
         self._over = asyncio.Event()
 
     def play(self, *, seconds: float = float("inf"), answers: float = float("inf")) -> Route:
-        """Ask without a break, until so many virtual seconds have passed or so many calls were answered."""
+        """Send calls continuously, until `seconds` virtual seconds have passed or `answers` calls were answered."""
         with asyncio.Runner(loop_factory=self.clock.new_event_loop) as runner:
             runner.run(self._play(seconds, answers))
         return self
@@ -184,7 +184,7 @@ class Route:
         task.add_done_callback(self._tasks.discard)
 
     async def _ask_on(self) -> None:
-        """One worker: a call that waits to be repeated is replaced, and the surplus leaves when it has come back."""
+        """One worker: a call that waits for a retry is replaced, and the surplus worker ends when it returns."""
         while len(self._tasks) - self._waiting <= self.concurrency:
             failures = 0
             while not await self._call():
@@ -217,7 +217,7 @@ class Route:
         return taken
 
     def pace(self, start: float, end: float) -> float:
-        """Answers a second in a span."""
+        """Answers per second in an interval."""
         return (bisect_left(self.answered, end) - bisect_left(self.answered, start)) / (end - start)
 
 
@@ -228,11 +228,11 @@ def say(text: str = "") -> None:
 
 
 KINDS = tuple(product((False, True), (None, RETRY_AFTER)))
-"""Slow refusals or quick ones, Retry-After or none."""
+"""Slow or immediate refusals, with or without Retry-After."""
 
 
 def sporadic(scale: float) -> bool:
-    """Pace under random refusals over the pace without: the worst of the four kinds of refusals, at each latency."""
+    """Throughput under random refusals relative to none: the worst of the four kinds of refusals, at each latency."""
     say(
         "random refusals: answers a second over those without any; the worst of quick and slow refusals, with and "
         "without Retry-After"
@@ -269,7 +269,7 @@ LIMITS: dict[str, Callable[[], Upstream]] = {
 
 
 def limits(scale: float, random: float = 0.0) -> bool:
-    """How much of a limit that nobody declared is used in an hour, and the share of calls that is refused."""
+    """The used share of an undeclared limit in an hour, and the share of refused calls."""
     beside = f", {random:.0%} of the calls refused at random beside" if random else ""
     say(f"undeclared limits{beside}: used of the limit / refused of the calls, in an hour (or 50,000 calls)")
     say(f"{'limit':24} {'latency':>8} {'in flight':>10}" + "".join(f"{_kind(*kind):>24}" for kind in KINDS))
@@ -294,13 +294,13 @@ def limits(scale: float, random: float = 0.0) -> bool:
 
 
 def outage(scale: float) -> bool:
-    """An hour in which everything is refused: calls in it, and how soon the former pace is back."""
+    """An hour in which everything is refused: calls in it, and the time until the former throughput is restored."""
     say("an hour of refusals: calls in its first 2 minutes, a minute after them; seconds until 90 % of the former pace")
     say(f"{'latency':>8} {'in flight':>10}" + "".join(f"{'slow' if slow else 'quick':>30}" for slow in (False, True)))
     met = True
     for latency, most in product(LATENCIES, CONCURRENCIES):
         if most / latency > 20_000:
-            continue  # a million calls a minute: nothing else is seen in them than with fewer
+            continue  # a million calls a minute: no different from fewer
         cells = []
         for slow in (False, True):
             start = max(30.0, 6 * latency) if most / latency < 2_000 else 5.0
@@ -327,7 +327,7 @@ def _mark(met: bool) -> str:
 
 
 def real(scale: float, rounds: int = 1) -> bool:
-    """Pace of whole campaigns under random refusals over the pace without, in real time."""
+    """Throughput of whole campaigns under random refusals relative to none, in real time."""
     met = True
     try:
         for line, well in refused_runs.table(scale, rounds):
@@ -349,7 +349,7 @@ TABLES: dict[str, Callable[[float], bool]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables; 1 where a target is missed, under `--judge`."""
+    """Print the tables; returns 1 for a missed target under `--judge`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--rounds", type=int, default=1, help="how often each cell of `real` is run")

@@ -1,4 +1,4 @@
-"""The engine before an endpoint that refuses calls at random, in real time: a table of `refusals.py`."""
+"""The engine with an endpoint that refuses calls at random, in real time: a table of `refusals.py`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["table"]
 
 _LATENCY = 0.02
 _CALLS = {32: 12_000, 256: 30_000}
-"""By concurrency: seconds enough for the law to settle."""
+"""By concurrency: enough seconds for the control law to settle."""
 _COUNTED = 0.95
-"""The pace is that until so many of the calls are answered: the last few wait alone for their next attempt."""
+"""Share of calls over which throughput is measured: the last few only wait for their next attempt."""
 _RETRY_AFTER = (None, 1)
 _LEAST = {0.001: 0.97, 0.005: 0.97, 0.01: 0.97, 0.02: 0.93, 0.05: 0.6}
 
@@ -47,7 +47,7 @@ def table(scale: float, rounds: int) -> Iterator[tuple[str, bool]]:
 
 
 def _pace(bench: Bench, concurrency: int, calls: int, refused: float, retry_after: int | None) -> float:
-    """Answers a second of a whole campaign, until nearly all of its calls are answered."""
+    """Answers per second of a whole campaign, until nearly all of its calls are answered."""
     with bench.endpoint(_LATENCY, refused=refused, retry_after=retry_after) as at:
         judge = Judge("judge", at.url, concurrency)
         with bench.campaign([judge], calls // 2) as folder:
@@ -58,7 +58,7 @@ def _pace(bench: Bench, concurrency: int, calls: int, refused: float, retry_afte
 
 
 def _counted(client: subprocess.Popen[str], at: Endpoint, calls: int) -> tuple[int, float]:
-    """How many calls were answered when at least so many were, or when the client ended, and the time of day."""
+    """The number of answered calls once it reaches `calls`, or at the client's end, and the time of day."""
     while client.poll() is None:
         answered = upstream.counts(at.url)["answered"]
         if answered >= calls:

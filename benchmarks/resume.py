@@ -1,4 +1,4 @@
-"""How long a resumption takes to find what is missing, and in how much memory: see README.md in this folder.
+"""Time and memory for a resumption to find the missing trials: see README.md in this folder.
 
 `python benchmarks/resume.py [--trials N ...] [--repeats 3] [--folder FOLDER]`
 """
@@ -23,14 +23,14 @@ _STEPS = ("open", "plan", "progress", "accounts", "forecast", "pending", "load")
 
 
 def memory(name: str, process: int | str = "self") -> float:
-    """`VmRSS` or `VmHWM` of a process in MB; what getrusage tells includes the process that started it."""
+    """`VmRSS` or `VmHWM` of a process in MB; getrusage would include the process that started it."""
     text = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     return int(text.split(f"{name}:")[1].split()[0]) / 1024
 
 
 def resume(folder: Path) -> dict[str, Any]:
-    """What a resumption does until its first trials are at hand, step by step; in a process of its own."""
-    from venire import session  # what a run imports
+    """The steps of a resumption until its first trials are available; in a separate process."""
+    from venire import session  # the imports of a run
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.plan import plan_campaign
     from venire.storage.plans import trial_states
@@ -72,7 +72,7 @@ def resume(folder: Path) -> dict[str, Any]:
 
 
 def floor(folder: Path) -> dict[str, Any]:
-    """DuckDB alone reads the plan's trials and those of the verdicts as NumPy, in a process of its own."""
+    """DuckDB alone reads the trials of the plan and of the verdicts as NumPy, in a separate process."""
     import duckdb
 
     connection = duckdb.connect(str(folder / "campaign.duckdb"), read_only=True)
@@ -98,7 +98,7 @@ def first_call(folder: Path) -> dict[str, Any]:
 
 
 def table(trials: int, folder: Path, repeats: int, scratch: Path) -> None:
-    """One row a shape of a store of that size."""
+    """Print one row per shape of a store of that size."""
     for shape, source in stores.shapes(folder, trials).items():
         found: dict[str, list[dict[str, Any]]] = {"resume": [], "floor": [], "run": []}
         for _ in range(repeats):
@@ -106,10 +106,10 @@ def table(trials: int, folder: Path, repeats: int, scratch: Path) -> None:
                 copy = scratch / "copy"
                 shutil.copytree(source, copy)
                 if what == "run":
-                    if shape not in ("all", "killed"):  # making the address known would fold the log in
+                    if shape not in ("all", "killed"):  # setting the address would fold the log into the store
                         into.append(first_call(copy))
                 else:
-                    if what == "floor" and shape == "killed":  # what it reads is in the log: fold it in first
+                    if what == "floor" and shape == "killed":  # its data is in the log: fold it in first
                         _in_process("resume", copy)
                     into.append(_in_process(what, copy))
                 shutil.rmtree(copy)
@@ -145,7 +145,7 @@ def _in_process(what: str, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make the stores that are not there, measure, print."""
+    """Create missing stores, measure, print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--repeats", type=int, default=3)

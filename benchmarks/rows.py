@@ -1,4 +1,4 @@
-"""The rows of `make bench`: what is run beside what, how often, and what is asked of it."""
+"""The rows of `make bench`: the comparisons, their number of runs, and their targets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def in_brief(bench: Bench) -> Line:
 
 
 def saturated(bench: Bench, rounds: int) -> Iterator[Line]:
-    """The whole engine beside the yardstick where the core is what limits, and the same without its parts."""
+    """The whole engine compared with the yardstick where the core is the bottleneck, and without its parts."""
     calls, in_flight = 10_000, 256
     parts = (None, "store", "journal", "limiter")
     base: list[Run] = []
@@ -52,7 +52,7 @@ def saturated(bench: Bench, rounds: int) -> Iterator[Line]:
 
 
 def one_call(bench: Bench, rounds: int) -> Iterator[Line]:
-    """A protocol of one call a trial, answered with one character: two rows a call, and a verdict read each time."""
+    """A one-call protocol with one-character answers: two rows per call, and a parsed verdict each time."""
     base, subject = [], []
     for _ in range(rounds):
         base.append(bench.yardstick(10_000, 256, _SHORT, protocol="binary"))
@@ -71,7 +71,7 @@ def over_tls(bench: Bench, rounds: int) -> Iterator[Line]:
 
 
 def distant(bench: Bench, rounds: int) -> Iterator[Line]:
-    """The engine beside the yardstick at a latency as of a real endpoint."""
+    """The engine compared with the yardstick at a realistic latency."""
     for in_flight, calls, least in ((256, 5_000, 0.97), (1_000, 20_000, 1.0)):
         base, subject = [], []
         for _ in range(rounds):
@@ -85,7 +85,7 @@ _LANE_CALLS, _LANE_IN_FLIGHT = 40, 2
 
 
 def lanes(bench: Bench, rounds: int) -> Iterator[Line]:
-    """The same 85 lanes alone, and beside 5 that reset every call and 10 that take ten times as long."""
+    """The same 85 lanes alone, and together with 5 that reset every call and 10 that are ten times as slow."""
     base, subject = [], []
     for _ in range(rounds):
         base.append(_healthy_lanes(bench, dead=0, slow=0))
@@ -95,10 +95,10 @@ def lanes(bench: Bench, rounds: int) -> Iterator[Line]:
 
 
 def _healthy_lanes(bench: Bench, dead: int, slow: int) -> Run:
-    """A campaign of many lanes; its seconds are those until the last call of the healthy ones.
+    """A campaign of many lanes; its seconds are those until the last call of the healthy lanes.
 
-    Dead lanes answer for their models, so that the check before a run lets them in. Once the healthy lanes are done a
-    campaign that still has others to ask is stopped as Ctrl-C does it.
+    Dead lanes answer requests for their models, so that the check before a run accepts them. Once the healthy lanes are
+    done, a campaign with other pending calls is stopped as by Ctrl-C.
     """
     with bench.endpoint(_LONG) as at:
         kinds = ["ok"] * _HEALTHY + ["dead"] * dead + ["slow"] * slow
@@ -128,17 +128,17 @@ def _stop_when_done(client: subprocess.Popen[str], at: Endpoint) -> None:
 
 
 def litellm(bench: Bench, rounds: int) -> Iterator[Line]:
-    """The engine beside `litellm.acompletion` in a bare loop."""
+    """The engine compared with `litellm.acompletion` in a bare loop."""
     yield from _beside(bench, rounds, 3_000, ("litellm",), 17)
 
 
 def bulk(bench: Bench, rounds: int) -> Iterator[Line]:
-    """The engine beside callers of many prompts."""
+    """The engine compared with bulk callers of prompts."""
     yield from _beside(bench, rounds, 2_000, ("curator", "async_batch_llm"), 10)
 
 
 def harness(bench: Bench, rounds: int) -> Iterator[Line]:
-    """The engine beside an evaluation harness."""
+    """The engine compared with an evaluation harness."""
     yield from _beside(bench, rounds, 600, ("inspect_ai",), 60)
 
 
@@ -160,7 +160,7 @@ _LAG_TRIALS, _LAG_CALLS = 100_000, 1_000
 
 
 def lag(bench: Bench, rounds: int) -> Iterator[Line]:
-    """How late the event loop is with 1,000 calls of a second in flight: the 99th percentile of a 1 ms heartbeat."""
+    """Event loop lag with 1,000 one-second calls in flight: the 99th percentile of a 1 ms heartbeat."""
     source = stores.make(bench.folder / "lag", _LAG_TRIALS).parent
     late, seen = [], []
     for _ in range(rounds):

@@ -1,7 +1,7 @@
-"""Where a process spends its CPU, by samples: lighter than a tracing profiler, which makes small functions look dear.
+"""A sampling CPU profiler: lighter than a tracing profiler, which makes small functions look expensive.
 
-A timer that runs on the process's CPU time interrupts the main thread and notes what it is doing. Work of C code is
-counted where Python called it; that of other threads, which the timer counts too, is told apart by `threads`.
+A timer on the process's CPU time interrupts the main thread and records its stack. C code is attributed to its Python
+caller. The timer also counts other threads; `threads` reports them separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sampler:
         self.within.update(seen)
 
     def stop(self) -> str:
-        """End, and tell in percent of the samples: functions with what they call, functions alone, and lines."""
+        """Stop, and report in percent of the samples: functions with callees, functions alone, and lines."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         alone: Counter[CodeType] = Counter()
         for (code, _), number in self.lines.items():
@@ -60,7 +60,7 @@ def _place(code: CodeType) -> str:
 
 
 def threads() -> dict[str, float]:
-    """CPU seconds of this process's living threads, by name; those of one name and of no name together."""
+    """CPU seconds of this process's live threads, by name; threads with equal or without names are summed."""
     names = {thread.native_id: thread.name for thread in threading.enumerate()}
     found: dict[str, float] = {}
     for task in Path("/proc/self/task").iterdir():

@@ -1,9 +1,9 @@
 """Simulated seconds per second: campaigns of judges without HTTP on the virtual clock, by profile and protocol.
 
 `python benchmarks/simulated.py [--profiles NAME ...] [--protocols NAME ...] [--calls 8000] [--in-flight 64]` prints one
-table. The ratio is of virtual seconds, from the first call to the last row on disk, to the seconds of `Session.run`: of
-the machine's time, and of its CPU's, which other work on the machine changes less. Stores lie in memory where the
-system has a place for files there.
+table. The ratio is virtual seconds, from the first call to the last row on disk, over the seconds of `Session.run`: in
+wall-clock time, and in CPU time, which other work on the machine affects less. Stores are in memory where the system
+has a RAM file system.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Measured(NamedTuple):
 
 
 def measure(folder: Path, profile: str, protocol: str, calls: int, in_flight: int) -> Measured:
-    """Ask a campaign of at least so many calls. Raises RuntimeError where it does not end complete."""
+    """Run a campaign of at least `calls` calls. Raises RuntimeError where it does not complete."""
     entry = PROTOCOLS[protocol]
     instructions = -(-calls // (_TRIALS[entry.shape] * len(entry.expects)))
     _write(folder, profile, protocol, instructions, in_flight)
@@ -74,13 +74,13 @@ def _write(folder: Path, profile: str, protocol: str, instructions: int, in_flig
         'name = "simulated"\nseed = 7\n\n[data]\ninstructions = "instructions.jsonl"\n'
         'completions = "completions.jsonl"\nelo = "elo.csv"\n\n[plan]\npolicy = "all-pairs"\n\n'
         f'[[judge]]\nname = "judge"\nmodel = "simulated/{profile}@1"\nprotocol = "{protocol}"\n'
-        f"concurrency = {in_flight}\ntimeout = 3600\n",  # a person takes longer than most clients wait
+        f"concurrency = {in_flight}\ntimeout = 3600\n",  # a human judge takes longer than most clients wait
         encoding="utf-8",
     )
 
 
 def show(profiles: Sequence[str], protocols: Sequence[str], calls: int, in_flight: int) -> None:
-    """Print a line for each profile under each protocol, as soon as it is known."""
+    """Print a line for each profile and protocol as soon as it is measured."""
     _line(*_HEAD)
     _line(*("---" for _ in _HEAD))
     with tempfile.TemporaryDirectory(dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None) as name:

@@ -1,12 +1,12 @@
-"""How often intervals hold at the moment of stopping, and at any of many looks: whole campaigns, simulated by formula.
+"""Coverage of intervals at the time of stopping, and at any of many looks: whole campaigns, simulated by formula.
 
     python benchmarks/stopping.py --policy balanced --models 20 --battles 20 --looks 150 --campaigns 500
 
 A campaign is planned in rounds by a policy of the product, judged by the formula of `simulation/profiles.json` and
-looked at after each round by what steers a real one. True ratings are those that the same judge would give with
-verdicts without end on every pair and on instructions of the same kind, each pair counting the same: not the Elo of
-the field, since what a judge makes of a gap is its own. One run prints what each rule gave, with intervals clustered
-by campaign."""
+analysed after each round as a real campaign is. True ratings are those that the same judge would give with infinitely
+many verdicts on every pair and on instructions of the same kind, with equal weights of pairs. They are not the Elo of
+the field, since a judge has its own response to a gap. One run prints the results of each rule, with intervals
+clustered by campaign."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIELD = (815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0, 1
 """The field of the simulated figures in `profiles.json`, Elo points by people's votes."""
 
 LENGTH_SD = 0.347
-"""Deviation of a reply's log length about what its instruction asks for, as in the same figures."""
+"""Standard deviation of a reply's log length about that of its instruction, as in the same figures."""
 
 Vector = NDArray[np.float64]
 
@@ -62,12 +62,12 @@ class Plan:
 
     @property
     def even(self) -> bool:
-        """Whether looks are of all pairs alike, as those of a campaign with this policy are."""
+        """Whether analyses weight all pairs equally, as in a campaign with this policy."""
         return POLICIES[self.policy].adaptive and not self.plain
 
     @property
     def elo(self) -> Vector:
-        """So many of the field, evenly taken, both ends among them."""
+        """Evenly spaced models of the field, including both ends."""
         places = np.linspace(0, len(FIELD) - 1, self.models).round().astype(int)
         return np.array(FIELD)[places]
 
@@ -79,7 +79,7 @@ class Plan:
 def drawn(profile: Profile, rng: np.random.Generator, gap: Vector, ell: Vector) -> NDArray[np.int8]:
     """Labels for A (battles, 2), A shown first and then B, of battles with these gaps in Elo points; 9 is unreadable.
 
-    The formula of `simulation.judge.simulate` for battles that are judged once each, all at a time.
+    The formula of `simulation.judge.simulate`, vectorised, for battles that are judged once each.
     """
     size = len(gap)
     mean = profile.slope * gap * LOGITS_PER_POINT + profile.length * np.clip(ell, -2.0, 2.0)
@@ -96,7 +96,7 @@ def drawn(profile: Profile, rng: np.random.Generator, gap: Vector, ell: Vector) 
 
 
 def expected(profile: Profile, gap: float) -> float:
-    """Mean outcome for A over both orders, whatever the instruction: the formula integrated, to about 1e-6."""
+    """Mean outcome for A over both orders and all instructions: the integrated formula, to about 1e-6."""
     spread = math.sqrt(
         profile.sigma_item**2 + profile.sigma_order**2 + profile.sigma_position**2
         + 2.0 * (profile.length * LENGTH_SD) ** 2
@@ -115,7 +115,7 @@ def expected(profile: Profile, gap: float) -> float:
 
 
 def truth(plan: Plan) -> Vector:
-    """Ratings (models,) in Elo points, mean 1000, by verdicts without end, every pair weighing the same."""
+    """Ratings (models,) in Elo points, mean 1000, from infinitely many verdicts, with equal weights of pairs."""
     elo, profile = plan.elo, load_profiles()[plan.profile]
     wins = np.zeros((len(elo), len(elo)))
     for a, b in combinations(range(len(elo)), 2):
@@ -125,7 +125,7 @@ def truth(plan: Plan) -> Vector:
 
 
 class Arena:
-    """A campaign as far as it has been judged."""
+    """A campaign with its verdicts so far."""
 
     def __init__(self, plan: Plan, seed: int) -> None:
         self.plan = plan
@@ -181,7 +181,7 @@ class Arena:
 
 
 def figures(analysis: InterimAnalysis, true: Vector) -> dict[str, Any]:
-    """Which intervals miss at one look, for each model with a rating; both kinds, and 1.96 plain clustered errors."""
+    """Intervals that miss at one look, for each model with a rating; both kinds, and 1.96 plain clustered errors."""
     rows = [(code, one) for code, one in enumerate(analysis.models) if one.low is not None]
     code = np.array([number for number, _ in rows], dtype=np.intp)
     at = true[code] - true[code].sum() / max(1, len(code)) + 1000.0
@@ -200,9 +200,9 @@ def figures(analysis: InterimAnalysis, true: Vector) -> dict[str, Any]:
 
 
 def wrong(analysis: InterimAnalysis, true: Vector, rule: str, plan: Plan) -> bool:
-    """Whether what a rule took for known is not so."""
+    """Whether the conclusion of a rule is wrong."""
     elo = np.array([one.elo if one.elo is not None else np.nan for one in analysis.models])
-    if np.isnan(elo).any():  # one that won or lost everything: its place among the others is that of its results
+    if np.isnan(elo).any():  # a model that won or lost everything has the position of its results
         elo = np.where(np.isnan(elo), np.where(true < true.mean(), -np.inf, np.inf), elo)
     order = np.argsort(-elo, kind="stable")
     first = plan.top if rule == "top" else len(order)
@@ -213,7 +213,7 @@ def wrong(analysis: InterimAnalysis, true: Vector, rule: str, plan: Plan) -> boo
 
 
 def campaign(plan: Plan, seed: int) -> dict[str, Any]:
-    """One campaign to its last look: at which look each rule would have stopped it, and what was true then."""
+    """One campaign to its last look: the look at which each rule would stop it, and the truth at that look."""
     true, arena = truth(plan), Arena(plan, seed)
     rules: dict[str, dict[str, Any]] = {
         "half_width": {"half_width": plan.half_width},
@@ -262,9 +262,9 @@ def outcome(found: dict[str, Any], plan: Plan, analysis: InterimAnalysis) -> dic
 
 
 def interval(shares: Vector, level: float = 0.95) -> tuple[float, float]:
-    """Clopper-Pearson bounds of a mean of shares (campaigns,), as of the number of free trials that scatters as much.
+    """Clopper-Pearson bounds of a mean of shares (campaigns,), with the effective number of independent trials.
 
-    Models of one campaign are not independent of one another, so that campaigns are counted and not models.
+    Models of one campaign are not independent, so campaigns are counted instead of models.
     """
     mean, number = float(shares.mean()), float(len(shares))
     scatter = float(shares.var(ddof=1)) / number if number > 1 else 0.0
@@ -305,7 +305,7 @@ def report(plan: Plan, told: list[dict[str, Any]]) -> list[str]:
 
 
 def check_formula(profile: Profile) -> None:
-    """The drawn verdicts are those of `simulate`: shares of each over battles of one gap, within four errors."""
+    """Check that drawn verdicts match `simulate`: shares of each over battles of one gap, within four errors."""
     rng, size = np.random.default_rng(0), 4000
     mine = drawn(profile, rng, np.full(size, 60.0), np.zeros(size))[:, 1]
     theirs = [

@@ -1,4 +1,4 @@
-"""Large stores made in seconds: planned by the product, then settled in bulk through the store's own commits."""
+"""Large stores created in seconds: planned by the product, then settled in bulk through the store's own commits."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _ATTEMPT = {
     "raw": "''",
     "batch": "$batch",
 }
-"""The columns of an attempt; those of a store's format that are not named here stay empty."""
+"""The columns of an attempt; columns of the store's format that are not named here stay empty."""
 
 
 def make(folder: Path, trials: int, base_url: str = "http://127.0.0.1:9/v1", concurrency: int = 16) -> Path:
-    """A campaign file and its store with so many trials planned (a multiple of 1,000), nothing settled.
+    """A campaign file and its store with `trials` planned trials (a multiple of 1,000), none settled.
 
-    The campaign has five judges at one endpoint, 100 matchups of 20 models, two orders, and as many instructions as
-    that takes. Returns the campaign file.
+    The campaign has five judges at one endpoint, 100 matchups of 20 models, two orders, and the required number of
+    instructions. Returns the campaign file.
     """
     instructions = trials // (_JUDGES * _MATCHUPS * 2)
     folder.mkdir(parents=True, exist_ok=True)
@@ -99,15 +99,15 @@ def make(folder: Path, trials: int, base_url: str = "http://127.0.0.1:9/v1", con
 
 
 def settled_first(trials: int, seed: int = 7) -> np.ndarray:
-    """Numbers of trials in the order in which they get settled: any share of them lies at seeded places."""
+    """Numbers of trials in the order in which they are settled, so that any share of them is a seeded sample."""
     return np.random.default_rng(seed).permutation(trials) + 1
 
 
 def settle(store: Store, trials: np.ndarray, until_log: int | None = None) -> None:
-    """Two answered attempts and a verdict for each of these trials, in plan order, in commits of 20,000 trials.
+    """Add two answered attempts and a verdict for each trial, in plan order, in commits of 20,000 trials.
 
-    With `until_log` the commits are of 200 trials, which go through the write-ahead log as a run's do, and the end is
-    reached once it has that many bytes; large commits pass it by.
+    With `until_log` commits have 200 trials, which go through the write-ahead log as in a run, until the log has that
+    many bytes; large commits bypass the log.
     """
     at_once = _AT_ONCE if until_log is None else 200
     names = [row[0] for row in store.connection.execute("select column_name from (describe attempt)").fetchall()]
@@ -138,7 +138,7 @@ def settle(store: Store, trials: np.ndarray, until_log: int | None = None) -> No
 def shapes(folder: Path, trials: int) -> dict[str, Path]:
     """Stores of one size in all shapes: nothing, half, 98 % and all settled, and half with a log left by a kill.
 
-    Each is a folder with its campaign file; those that are there are taken as they are.
+    Each is a folder with its campaign file; existing folders are reused unchanged.
     """
     order = settled_first(trials)
     shares = {"none": 0.0, "half": 0.5, "98 %": 0.98, "all": 1.0}
@@ -166,7 +166,7 @@ def shapes(folder: Path, trials: int) -> dict[str, Path]:
 
 
 def readdress(folder: Path, base_url: str, calls: int | None = None) -> Path:
-    """Let the judges be asked at another address, by so many calls at a time, as if it had been planned so."""
+    """Change the judges' address, and their concurrency to `calls`, as if it had been planned this way."""
     path = folder / CAMPAIGN
     text = re.sub(r'base_url = "[^"]*"', f'base_url = "{base_url}"', path.read_text(encoding="utf-8"))
     if calls is not None:
@@ -183,7 +183,7 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-if __name__ == "__main__":  # one more process, to be killed with its log unfolded
+if __name__ == "__main__":  # a separate process, to be killed before its log is folded in
     folder, trials = Path(sys.argv[1]), int(sys.argv[2])
     held = open_store(load_campaign(folder / CAMPAIGN).store)
     settle(held, settled_first(trials)[trials // 2 : trials * 98 // 100], until_log=32 << 20)

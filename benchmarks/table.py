@@ -1,4 +1,4 @@
-"""The table of `make bench`: figures with their spread, and what they should be."""
+"""The table of `make bench`: figures with their spread, and their targets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HEAD = (
 
 
 _OWN_CORE = 0.8
-"""Share of a core from which on a client is taken to have had it alone."""
+"""Share of a core from which a client counts as having had the core alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: a figure with its spread. `least` and `most` say what its median should be."""
+    """One line: a figure with its spread. `least` and `most` bound the target of its median."""
 
     what: str
     calls: int
@@ -32,11 +32,11 @@ class Line:
     most: float | None = None
     note: str = ""
     disturbed: bool = False
-    """Whether a client that had work for a whole core did not get it: then nothing is judged."""
+    """Whether a client with work for a whole core did not get it: then the target is not judged."""
 
     @property
     def met(self) -> bool:
-        """Whether the target is reached, where there is one."""
+        """Whether the target is met, if there is one."""
         return (self.least is None or self.figure.median >= self.least) and (
             self.most is None or self.figure.median <= self.most
         )
@@ -65,7 +65,7 @@ def _share(runs: list[Run]) -> float:
 
 
 def _cpu(runs: list[Run]) -> str:
-    """CPU of a call in ms, and which share of its core a client had."""
+    """CPU per call in ms, and the share of its core that a client had."""
     return f"{median(run.cpu_ms for run in runs):.3f} ({_share(runs):.0%})"
 
 
@@ -78,10 +78,10 @@ def compare(
     *,
     saturated: bool = True,
 ) -> Line:
-    """A line for runs that were made in pairs, right after one another: median and range of the pairs' ratios.
+    """A line for runs in consecutive pairs: median and range of the pairs' ratios.
 
-    What is shown as seen in flight is the fewest of the runs' most, as the endpoint counted. `saturated` says that
-    both have work for a whole core.
+    The shown number in flight is the minimum over runs of the endpoint's maximum. `saturated` means that both have work
+    for a whole core.
     """
     pairs = list(zip(base, subject, strict=True))
     figure = Spread(tuple(two.rate / one.rate for one, two in pairs))

@@ -1,6 +1,6 @@
-"""Expected widths beside those that a fit shows afterwards, for simulated judges: `python benchmarks/widths.py`.
+"""Expected interval widths compared with those of the fit, for simulated judges: `python benchmarks/widths.py`.
 
-Twenty models from 815 to 1229 Elo. What is expected: with the defaults; after a pilot of 15 % of the judgments.
+Twenty models from 815 to 1229 Elo. Forecasts: with the defaults; after a pilot of 15 % of the judgments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PILOT = 0.15
 
 
 def battles(kind: str, number: int, instructions: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Distinct battles drawn over pairs and instructions, or so many joined matchups on all instructions."""
+    """Distinct battles drawn over pairs and instructions, or `number` connected matchups on all instructions."""
     pairs = np.array(list(combinations(range(len(ELO)), 2)))
     if kind == "battles":
         cells = rng.choice(len(pairs) * instructions, number, replace=False)
@@ -44,7 +44,7 @@ def battles(kind: str, number: int, instructions: int, rng: np.random.Generator)
 
 
 def judged(judges: Sequence[str], asked: NDArray[np.int32], seed: int) -> Judgments:
-    """What simulated judges say of battles in both orders, of completions with lengths of their own."""
+    """Simulated judges' verdicts on battles in both orders, with a length for each completion."""
     rng = np.random.default_rng(seed)
     count = int(asked[:, 2].max()) + 1
     characters = np.exp(rng.normal(7.0, 0.6, count) + 0.347 * rng.normal(size=(len(ELO), count))).astype(int)
@@ -88,7 +88,7 @@ def _says(judge: str, seed: int, i: int, first: int, second: int, characters: ND
 
 
 def ratios(judges: Sequence[str], kind: str, number: int, instructions: int, seed: int) -> tuple[float, float, float]:
-    """The median half width seen, and what was expected over it: by default, and after a pilot."""
+    """The observed median half width, and the ratio of the forecast to it: by default, and after a pilot."""
     asked = battles(kind, number, instructions, np.random.default_rng(seed))
     whole = judged(judges, asked, seed)
     fit = bradley_terry(whole.comparisons())

@@ -1,7 +1,7 @@
-"""The yardsticks: the same calls by a bare client with uvloop and orjson, nothing kept. One measurement, one process.
+"""The yardsticks: the same calls by a bare client with uvloop and orjson, storing nothing. One run per process.
 
-`python benchmarks/yardstick.py BASE_URL CALLS_FILE CALLS IN_FLIGHT aiohttp|ry` prints what it saw as JSON. aiohttp is
-what most write such a loop with; ry is the transport of the engine.
+`python benchmarks/yardstick.py BASE_URL CALLS_FILE CALLS IN_FLIGHT aiohttp|ry` prints its measurements as JSON. aiohttp
+is the usual choice for such a loop; ry is the transport of the engine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Post = Callable[[bytes], Awaitable[bytes]]
 
 @dataclass(slots=True)
 class Told:
-    """What was done so far."""
+    """Progress so far."""
 
     sent: int = 0
     answered: int = 0
@@ -74,7 +74,7 @@ CLIENTS = {"aiohttp": by_aiohttp, "ry": by_ry}
 
 
 async def ask(post: Post, messages: Iterator[Any], told: Told) -> None:
-    """One worker: takes calls one after another until none is left."""
+    """One worker: takes calls sequentially until none is left."""
     for one in messages:
         told.sent += 1
         told.most = max(told.most, told.sent - told.answered)
@@ -85,7 +85,7 @@ async def ask(post: Post, messages: Iterator[Any], told: Told) -> None:
 
 
 async def go(given: argparse.Namespace, calls: list[Any]) -> dict[str, Any]:
-    """All calls through so many workers."""
+    """Send all calls through the given number of workers."""
     told = Told()
     left = iter([calls[n % len(calls)] for n in range(given.calls)])
     async with CLIENTS[given.client](f"{given.base_url}/chat/completions", given.in_flight) as post:

@@ -1,4 +1,4 @@
-"""Other tools that make the same calls, each in an environment of its own: their pins exclude one another and ours."""
+"""Other tools that make the same calls, each in a separate environment: their pins conflict with others and ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIKTOKEN = "lib/python{0.major}.{0.minor}/site-packages/litellm/litellm_core_ut
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A tool, the package that it is, and what keeps it from the network."""
+    """A tool, its package, and the settings that keep it from the network."""
 
     name: str
     package: str
@@ -25,7 +25,7 @@ class Peer:
 
     @property
     def folder(self) -> Path:
-        """Its environment, which `make bench-peers` makes."""
+        """Its environment, which `make bench-peers` creates."""
         return _ENVIRONMENTS / self.name
 
     @property
@@ -40,7 +40,7 @@ class Peer:
 
     @property
     def version(self) -> str:
-        """The version that its lock names."""
+        """The version in its lock."""
         lock = (_HERE / f"{self.name}.lock").read_text(encoding="utf-8")
         found = re.search(rf"^{re.escape(self.package)}==([^\s;]+)", lock, re.MULTILINE)
         assert found is not None, self.name
@@ -48,7 +48,7 @@ class Peer:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Environment variables for its process; the tokenizer that litellm ships stands in for a download."""
+        """Environment variables for its process; the tokenizer that litellm ships replaces a download."""
         tokens = self.folder / _TIKTOKEN.format(sys.version_info)
         return {**self.environment, "TIKTOKEN_CACHE_DIR": str(tokens), "NO_COLOR": "1"}
 

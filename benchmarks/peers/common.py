@@ -1,6 +1,6 @@
-"""What the drivers of all peers share: arguments, a door to loopback only, and one JSON line of what was seen.
+"""Shared parts of the peers' drivers: arguments, a guard that allows loopback only, and one JSON line of results.
 
-It runs in a peer's own environment, so it uses nothing but the standard library.
+It runs in a peer's own environment, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", None, "")
 
 
 def _loopback_only(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: peers send telemetry and look for news, and a benchmark is nobody's business."""
+    """An audit hook that blocks telemetry and update checks of peers during a benchmark."""
     if event == "socket.getaddrinfo":
         host = arguments[0]
     elif event == "socket.connect" and isinstance(arguments[1], tuple):
@@ -33,12 +33,12 @@ def _loopback_only(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def drive(package: str, ask: Callable[[str, list[Messages], int], int]) -> None:
-    """Run `ask` once: base URL, the messages of each call and the number in flight to the number of answers."""
+    """Run `ask` once; it maps base URL, the messages of each call and the number in flight to the number of answers."""
     sys.addaudithook(_loopback_only)
     url, file, calls, in_flight = sys.argv[1:]
     known = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
     messages = [known[n % len(known)] for n in range(int(calls))]
-    ask(url, known[:_WARM_UP], _WARM_UP)  # what is imported and prepared at the first call is not counted
+    ask(url, known[:_WARM_UP], _WARM_UP)  # imports and preparation at the first call are not counted
     started, cpu = time.time(), time.process_time()
     answered = ask(url, messages, int(in_flight))
     found = {"started": started, "ended": time.time(), "cpu": time.process_time() - cpu}

@@ -1,4 +1,4 @@
-"""litellm: `acompletion` in a bare loop, as its documentation has it."""
+"""litellm: `acompletion` in a bare loop, as in its documentation."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ POLICIES_TRIED = ("information", "balanced")
 
 @dataclass(frozen=True)
 class Row:
-    """One placement: truth and estimates in Elo points; `judge_truth` is by all battles of the model that there are."""
+    """One placement: truth and estimates in Elo points; `judge_truth` is based on all battles of the model."""
 
     profile: str
     policy: str
@@ -55,7 +55,7 @@ class Row:
 
 
 def board_of(field: Field, battles: int, profile: str, seed: int) -> Judgments:
-    """Judgments of as many balanced battles of all systems as a board has."""
+    """Judgments of `battles` balanced battles of all systems, for the board."""
     phase = PhaseSettings(policy="balanced")
     state = PlanState(field.models, {}, field.names)
     picks = POLICIES["balanced"].choose(state, phase, battles, np.random.default_rng(seed))
@@ -66,7 +66,7 @@ def board_of(field: Field, battles: int, profile: str, seed: int) -> Judgments:
 
 
 def all_of(field: Field, model: int, profile: str, seed: int):
-    """The judge's verdicts on every battle of one model: those among which it may be placed."""
+    """The judge's verdicts on every battle of one model, from which a placement chooses."""
     others = np.array([code for code in range(len(field.models)) if code != model])
     grid = np.array(np.meshgrid(others, np.arange(len(field.names)), indexing="ij")).reshape(2, -1).T
     a, b = np.minimum(grid[:, 0], model), np.maximum(grid[:, 0], model)
@@ -119,7 +119,7 @@ def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterable[R
 def study(
     about: str | None, each: Callable[[Field, int, argparse.Namespace], Iterable[Row]], seeds: list[int], out: Path
 ) -> None:
-    """Read the command line, write every placement of every seed to a table as it is known, and print its summary."""
+    """Read the command line, write each placement of each seed to a table when done, and print its summary."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=seeds)
     parser.add_argument("--profile", default="gpt-4-0125-preview", help="the simulated judge")

@@ -52,7 +52,7 @@ _JUDGES = Embedded(speed=0.0, direct=True)
 
 
 def fill(field: Field, path: Path) -> None:
-    """A store with the systems' texts: filler of the recorded lengths, for a simulated judge sees no more of them."""
+    """Create a store with texts of the systems: filler of the recorded lengths, all that a simulated judge uses."""
     with open_store(path) as store:
         importing.add(
             store,
@@ -95,7 +95,7 @@ def judge_board(field: Field, store: Path, given: argparse.Namespace, seed: int,
 
 
 def place(store: Path, policy: str, model: str, given: argparse.Namespace) -> dict[str, Any]:
-    """What `venire place MODEL --on STORE --budget 1 --json` says, judged without HTTP."""
+    """The output of `venire place MODEL --on STORE --budget 1 --json`, judged without HTTP."""
     settings = PlaceSettings(
         store, model, money=round(given.dollars * 1e9), policy=policy, round=given.round, campaign="board"
     )

@@ -40,7 +40,7 @@ class Field:
     completions: NDArray[np.float64]
 
     def judged(self, rows: NDArray[Any], profile: str, seed: int) -> Battles:
-        """What a simulated judge says of battles (battles, 3), each in both orders."""
+        """A simulated judge's verdicts on battles (battles, 3), each in both orders."""
         judge, labels = load_profiles()[profile], np.zeros((len(rows), 2), dtype=np.int8)
         read = np.ones((len(rows), 2), dtype=np.bool_)
         for row, (a, b, place) in enumerate(rows.tolist()):
@@ -100,7 +100,7 @@ def read_field(data: Path, instructions: int, seed: int) -> Field:
 def nano_dollars(
     field: Field, row: str, models: Sequence[str], names: Sequence[str], protocol: str = "two-stage"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a battle in both orders is expected to cost at a row of the price table: by instruction, by completion."""
+    """Expected cost of a battle in both orders at a row of the price table: by instruction, by completion."""
     price = find_price(row)
     assert price is not None, row
     entry = PROTOCOLS[protocol]

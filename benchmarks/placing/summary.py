@@ -1,4 +1,4 @@
-"""What placements came to, by policy: errors, how often intervals held, and what was asked."""
+"""Results of placements by policy: errors, coverage of intervals, and numbers of verdicts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _share(held: NDArray[np.bool_], models: NDArray[np.str_]) -> str:
 def clustered(held: NDArray[np.bool_], models: NDArray[np.str_]) -> tuple[float, float, float]:
     """A share with its 95 % interval, rows of one model counted as dependent (Wilson's, for the effective number).
 
-    The effective number is the number of rows over the design effect, which is 1 at least.
+    The effective number is the number of rows over the design effect, which is at least 1.
     """
     share, size = float(held.mean()), len(held)
     sums = np.array([(held[models == one] - share).sum() for one in np.unique(models)])
@@ -79,7 +79,7 @@ def clustered(held: NDArray[np.bool_], models: NDArray[np.str_]) -> tuple[float,
 
 
 def _ends(rows: Sequence[dict[str, str]]) -> list[str]:
-    """Verdicts that balanced anchors would need for information's error, by how far the model is from the middle."""
+    """Verdicts that balanced anchors need for the error of `information`, by the model's distance from the middle."""
     lines = ["", "| judge | models | verdicts that balanced anchors need for the same error |", "|---|---|---|"]
     for profile in sorted({row["profile"] for row in rows}):
         both: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}

@@ -1,4 +1,4 @@
-"""What each policy makes of the same verdicts, beside the best that is possible: see README.md one folder up.
+"""Each policy's precision with the same judge, compared with the optimum: see README.md one folder up.
 
 `python benchmarks/policies/bench.py [--seeds 20] [--judges NAME ...] [--purposes NAME ...] [--judge]`
 """
@@ -31,7 +31,7 @@ _HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One policy for one purpose before one judge, over seeds, beside balanced with as many battles."""
+    """One policy for one purpose and judge, over seeds, compared with balanced at equal numbers of battles."""
 
     judge: str
     purpose: str
@@ -57,7 +57,7 @@ class Line:
         return " | ".join(cells) + "\n"
 
     def target(self) -> tuple[str, bool | None]:
-        """What is asked of this line, and whether it is so; None: nothing is."""
+        """The target of this line, and whether it is met; None: no target."""
         if self.policy != "information":
             return "-", None
         ours = statistics.mean(one.efficiency for one in self.seen)
@@ -68,7 +68,7 @@ class Line:
         return f"verdicts at most {most:.2f}", ratio <= most
 
     def _by_error(self) -> str:
-        """The ratio of mean squared errors, with an interval by drawing seeds again."""
+        """The ratio of mean squared errors, with a bootstrap interval over seeds."""
         ours, even = (np.array([one.error for one in each]) for each in (self.seen, self.balanced))
         drawn = np.random.default_rng(0).integers(0, len(ours), (4000, len(ours)))
         low, high = np.quantile(ours[drawn].mean(axis=1) / even[drawn].mean(axis=1), [0.025, 0.975])
@@ -80,7 +80,7 @@ def _spread(values: list[float]) -> str:
 
 
 def lines(judge: str, known: Truth, seeds: int, purposes: list[str]) -> list[Line]:
-    """Every policy for some purposes before one judge."""
+    """Every policy for some purposes with one judge."""
     found = []
     tasks = {"mean": (_MEAN, _POLICIES), "boundary": (_BOUNDARY, ("information",))}
     tasks |= {f"place the {end}": (task, ("information",)) for end, task in _PLACE.items()}

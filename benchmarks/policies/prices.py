@@ -1,4 +1,4 @@
-"""What `information` makes of prices where replies are as long as recorded ones: errors of ratings for the same money.
+"""The use of prices by `information` with recorded reply lengths: errors of ratings for the same money.
 
 VENIRE_DATA=... python benchmarks/policies/prices.py [--profile gpt-4-0125-preview] [--purpose mean] [--seeds 10]
 """
@@ -31,12 +31,12 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 _SYSTEMS, _TEXTS, _ROUND = 16, 200, 100
 _RIDGE = 0.05
-"""So weak that it only keeps a system that lost everything within reach."""
+"""A weak ridge that only keeps the rating of a system that lost everything finite."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Errors in Elo points of all ratings against those by every battle there is; the stretch of all taken out."""
+    """Errors in Elo points of all ratings against those from all battles, after removing a common scale factor."""
 
     error: float
     unstretched: float
@@ -60,7 +60,7 @@ def rated(battles: Battles, models: tuple[str, ...]) -> NDArray[np.float64]:
 
 
 def run(field: Field, row: str, profile: str, phase: PhaseSettings, seed: int, *, priced: bool) -> tuple[Battles, int]:
-    """As many battles in rounds as the money of 1,200 average ones buys."""
+    """Battles in rounds, for the money of 1,200 average battles."""
     fixed, each = nano_dollars(field, row, field.models, field.names)
     left = 1200 * (2 * each.mean() + fixed.mean())
     state = PlanState(field.models, {}, field.names, asked=np.zeros((0, 3), dtype=np.int32))
@@ -89,7 +89,7 @@ def run(field: Field, row: str, profile: str, phase: PhaseSettings, seed: int, *
 
 
 def compared(field: Field, given: argparse.Namespace, seed: int) -> Iterator[tuple[str, Seen]]:
-    """Each way to choose, against the ratings by all battles of all pairs."""
+    """Each way to choose battles, against the ratings from all battles of all pairs."""
     a, b = np.triu_indices(len(field.models), 1)
     texts = np.arange(len(field.names))
     grid = np.column_stack([np.repeat(a, len(texts)), np.repeat(b, len(texts)), np.tile(texts, len(a))])

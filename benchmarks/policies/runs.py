@@ -1,4 +1,4 @@
-"""One campaign of a policy in rounds, and how well what it asked tells the ratings."""
+"""One campaign of a policy in rounds, and the precision of the ratings from its battles."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["Seen", "Task", "limit", "run"]
 
 _TEXTS = 400
 _WEAK = 0.01
-"""Ridge of the final fit: enough for a model that lost everything."""
+"""Ridge of the final fit: enough for a finite rating of a model that lost everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a campaign is for, with how many battles, planned so many at a time."""
+    """The purpose of a campaign, its number of battles, and the number planned per round."""
 
     purpose: str
     battles: int
@@ -36,26 +36,26 @@ class Task:
     place: int | None = None
 
     def phase(self, policy: str) -> PhaseSettings:
-        """The campaign file's words for it."""
+        """The settings as in the campaign file."""
         place = None if self.place is None else MODELS[self.place]
         return PhaseSettings(policy, matchups=30, purpose=self.purpose, place=place)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The share of these battles that the best design would need, and the squared error of what was wanted, in Elo."""
+    """The share of these battles that the optimal design needs, and the squared error of the target, in Elo."""
 
     efficiency: float
     error: float
 
 
 def limit(truth: Truth, task: Task) -> OptimalDesign:
-    """The best design at the truth."""
+    """The optimal design at the true ratings."""
     return optimal_design(truth.logits, judges=(truth.habit,), purpose=task.purpose, place=task.place)  # type: ignore[arg-type]
 
 
 def run(profile: str, seed: int, policy: str, task: Task, truth: Truth, best: OptimalDesign) -> Seen:
-    """Ask a simulated judge what a policy chooses, round after round."""
+    """Have a simulated judge answer the battles that a policy chooses, round by round."""
     world = World(load_profiles()[profile], seed, _TEXTS)
     rng = np.random.default_rng((seed, 2))
     if POLICIES[policy].crossed:
@@ -79,7 +79,7 @@ def _cross(world: World, policy: str, task: Task, rng: np.random.Generator) -> N
 
 
 def _rating(world: World) -> Callable[[], PlanState]:
-    """What the verdicts so far say of all models."""
+    """The ratings of all models from the verdicts so far."""
     steerer = RatingFeedback(MODELS, StopSettings())
 
     def learn() -> PlanState:
@@ -93,7 +93,7 @@ def _rating(world: World) -> Callable[[], PlanState]:
 
 
 def _placing(world: World, truth: Truth, place: int) -> Callable[[], PlanState]:
-    """The same of one model, the others being known."""
+    """The rating of one model from the verdicts so far, with the others known."""
 
     def learn() -> PlanState:
         logits = truth.logits.copy()
@@ -115,16 +115,16 @@ def _placed(world: World, truth: Truth, place: int) -> tuple[float, float]:
     for _ in range(100):
         chance = 1.0 / (1.0 + np.exp(other - found))
         curve = 1.0 + float((chance * (1.0 - chance)).sum())
-        # Far from its end Newton's step goes too far.
+        # Far from the maximum Newton's step overshoots.
         found += float(np.clip((float((won - chance).sum()) - found) / curve, -1.0, 1.0))
     return found, curve**-0.5
 
 
 def _error(world: World, truth: Truth, task: Task, best: OptimalDesign) -> float:
-    """e' L e of the ratings found, in the judge's own log odds.
+    """e' L e of the estimated ratings, in the judge's own log odds.
 
-    Verdicts of no judge follow the logistic curve, so that close pairs and wide ones give it unlike slopes: where all
-    ratings are wanted, they are drawn together or apart by one factor to have the slope of the truth.
+    No judge follows the logistic curve exactly, so close and distant pairs imply different slopes: where all ratings
+    are the target, they are rescaled by one factor to the slope of the truth.
     """
     off: Vector | NDArray[np.float64] = np.zeros(len(MODELS))
     if task.place is not None:

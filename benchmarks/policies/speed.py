@@ -1,4 +1,4 @@
-"""How long the planning of one large round takes."""
+"""Time for planning one large round."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REPEATS = 3
 
 
 def seconds_of_a_round() -> Iterator[tuple[str, int, float]]:
-    """Policy, battles asked before, and seconds of processor time of the fastest of three calls."""
+    """Policy, battles asked before, and CPU seconds of the fastest of three calls."""
     for policy, entry in POLICIES.items():
         for before in (0, 100_000):
             if entry.crossed and before:

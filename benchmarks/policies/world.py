@@ -1,4 +1,4 @@
-"""A field of models with known ratings, and one simulated judge who is asked about it: no store and no server."""
+"""A field of models with known ratings, and one simulated judge, without store and server."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _Told = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a judge's verdicts hang on, by a long look: ratings (models,) in its own log odds, centred, and its habits.
+    """A judge's parameters from many verdicts: ratings (models,) in its own log odds, centred, and its habits.
 
-    `slope` is its log odds per logit of people's ratings.
+    `slope` is its log odds per logit of human ratings.
     """
 
     logits: Vector
@@ -42,7 +42,7 @@ class Truth:
 
 @dataclass
 class World:
-    """The field on so many instructions before one judge; `seed` draws texts and verdicts."""
+    """The field on a number of instructions with one judge; `seed` draws texts and verdicts."""
 
     profile: Profile
     seed: int
@@ -68,7 +68,7 @@ class World:
         ]
 
     def battles(self) -> Battles:
-        """The verdicts so far, two rows a battle."""
+        """The verdicts so far, two rows per battle."""
         rows = np.array(self.asked, dtype=np.int32).reshape(-1, 3)
         told = [self._verdict(*row, swapped=swapped) for swapped in _ORDERS for row in self.asked]
         twice = np.tile(rows, (2, 1))
@@ -87,12 +87,12 @@ class World:
         )
 
     def state(self, **known: object) -> PlanState:
-        """What a policy may know."""
+        """The information available to a policy."""
         rows = np.array(self.asked, dtype=np.int32).reshape(-1, 3)
         return PlanState(MODELS, {}, self.instructions, asked=rows, **known)  # type: ignore[arg-type]  # its fields
 
     def counts(self) -> NDArray[np.int64]:
-        """How often each pair was asked (models, models)."""
+        """The number of battles of each pair (models, models)."""
         found = np.zeros((len(MODELS), len(MODELS)), dtype=np.int64)
         for a, b, _ in self.asked:
             found[a, b] += 1
@@ -119,7 +119,7 @@ class World:
 
 
 def truth(profile: str, battles: int = 8000) -> Truth:
-    """The judge's habits by so many battles of pairs drawn evenly, at people's ratings times its slope."""
+    """The judge's habits from battles of evenly drawn pairs, with human ratings times its slope."""
     world = World(load_profiles()[profile], 999_983, battles)
     rng = np.random.default_rng(5)
     world.asked = [(*sorted(rng.choice(len(ELO), 2, replace=False).tolist()), n) for n in range(battles)]

@@ -1,4 +1,4 @@
-"""Ratings from pairs beside other libraries, each in an environment of its own: see README.md one folder up.
+"""Ratings from pairs compared with other libraries, each in a separate environment: see README.md one folder up.
 
 `python benchmarks/ratings/bench.py [--rows NAME ...] [--scale 1.0] [--judge] [--folder FOLDER]`
 """
@@ -19,11 +19,11 @@ from running import Failed
 
 _DONE, _MISSED, _VOID = 0, 1, 2
 _ALONE = 1.5
-"""The load of the last five minutes up to which the benchmark had the machine to itself."""
+"""The five-minute load average up to which the benchmark counts as undisturbed."""
 
 
 def measure(bench: Bench, names: list[str]) -> int:
-    """Print the lines of these rows; one that cannot be measured is told and left out."""
+    """Print the lines of these rows; a row that cannot be measured is reported and left out."""
     ending = _DONE
     for name in names:
         try:

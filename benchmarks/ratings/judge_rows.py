@@ -27,7 +27,7 @@ def _told_short(folder: Path, found: NDArray[np.float64]) -> float:
 
 
 def abilities(bench: Bench) -> Iterator[Line]:
-    """am-ELO at the size of its paper beside the loop of its authors, and at a size that no loop takes."""
+    """am-ELO at the size of its paper compared with its authors' loop, and at a size too large for the loop."""
     folder, restarts = tables.judged(bench.folder / "judged", 4321, 20, 42), 20
     what, beside = "am-ELO, 4,321 x 20, 42 judges, codes", "its authors' loop, torch"
     ours = run("venire", "abilities", folder, repeats=200, seconds=5.0)

@@ -1,4 +1,4 @@
-"""The table of `make bench-ratings`: a figure, what it should be, and what it rests on."""
+"""The table of `make bench-ratings`: a figure, its target, and its basis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = "| what | beside | figure | target | seen |\n|---|---|---:|---|---|\n"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line. `least` and `most` say what the figure should be; without a figure `note` says why there is none."""
+    """One line. `least` and `most` bound the target; without a figure `note` gives the reason."""
 
     what: str
     beside: str
@@ -21,11 +21,11 @@ class Line:
     most: float | None = None
     note: str = ""
     judged: bool = True
-    """Whether the tables have the size that the target is for."""
+    """Whether the tables have the size for which the target is defined."""
 
     @property
     def met(self) -> bool:
-        """Whether the target is reached, where there is one and a figure."""
+        """Whether the target is met, if there are a target and a figure."""
         if self.figure is None or not self.judged:
             return True
         return (self.least is None or self.figure >= self.least) and (self.most is None or self.figure <= self.most)

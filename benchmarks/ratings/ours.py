@@ -1,4 +1,4 @@
-"""Venire's public functions under the same clock; checking the arrays is always part of the call."""
+"""Venire's public functions with the same timer; validation of the arrays is always part of the call."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def fit(battles: Battles) -> Call:
 
 
 def labels(battles: Battles) -> Call:
-    """Ratings from strings: lists of them, or arrays of objects as a data frame holds them."""
+    """Ratings from strings: lists, or arrays of objects as in a data frame."""
     a, b, y = battles.labels("a"), battles.labels("b"), battles.column("y")
     left, right = (a.tolist(), b.tolist()) if battles.options["kind"] == "lists" else (a, b)
     return lambda: bradley_terry(comparisons(left, right, y), errors="none").logits
 
 
 def sandwich(battles: Battles) -> Call:
-    """Ratings and their errors with each row for itself."""
+    """Ratings and their errors with each row as a unit."""
     a, b, y, models = battles.column("a"), battles.column("b"), battles.column("y"), battles.models
     return lambda: bradley_terry(comparisons(a, b, y, models=models), errors="sandwich").se
 
@@ -92,7 +92,7 @@ def with_covariates(battles: Battles) -> Call:
 
 
 def soft(battles: Battles) -> Call:
-    """beta, and the ratings by people, by verdicts and by scores."""
+    """Beta, and the ratings by people, by verdicts and by scores."""
     from venire.ratings.soft_elo.soft_elo import hard_elo, human_elo, soft_elo
 
     a, b, y, score, human = (battles.column(name) for name in ("a", "b", "y", "score", "human"))
@@ -154,7 +154,7 @@ def consistency_of_store(battles: Battles) -> Call:
 
 
 def kemeny(battles: Battles) -> Call:
-    """An order of pairwise votes: the codes from the best on, and 1 where it is proved."""
+    """An order from pairwise votes: the codes, best first, and 1 where it is proved."""
     from venire.ratings.data.votes import Votes
     from venire.ratings.voting.kemeny import kemeny_young
 

@@ -1,4 +1,4 @@
-"""The rows of `make bench-ratings`: what is run beside what, and what is asked of it."""
+"""The rows of `make bench-ratings`: the comparisons and their targets."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _VERDICTS = (
 
 @dataclass(frozen=True)
 class Bench:
-    """Where tables are kept, and by how much all of them are smaller than they should be."""
+    """The folder of tables, and the scale factor of their sizes."""
 
     folder: Path
     scale: float
 
     def rows(self, whole: float) -> int:
-        """How many rows a table of so many has at this scale."""
+        """The number of rows of a table at this scale."""
         return max(20_000, round(whole * self.scale))
 
     def battles(self, rows: float, models: int, *, covariates: bool = False) -> Path:
-        """A table of battles, made once."""
+        """A table of battles, created once."""
         size = self.rows(rows)
         folder = self.folder / f"battles-{size}-{models}{'-x' * covariates}"
         return folder if folder.exists() else tables.battles(folder, size, models, covariates=covariates)
 
     @cached_property
     def bootstrap(self) -> Run:
-        """1,000 bootstraps by battle, which several rows are set beside."""
+        """1,000 bootstraps by battle, which several rows are compared with."""
         return run("venire", "bootstrap", self.battles(1e6, 100), seconds=5.0, replicates=_REPLICATES)
 
     @cached_property
@@ -79,7 +79,7 @@ def _beside(
     ratings: bool = True,
     **options: object,
 ) -> Line:
-    """How many times the CPU seconds of ours a library takes."""
+    """A library's CPU time as a multiple of ours."""
     name = beside or peer.replace("_", "-")
     try:
         theirs = run(peer, task, folder, repeats=repeats, seconds=seconds, **options)
@@ -104,9 +104,9 @@ def _scaled(
     *,
     beside: str = "",
 ) -> Line:
-    """The same where a library takes minutes: what a replicate takes is told from a few and from more of them.
+    """The same where a library takes minutes: the time per replicate comes from a small and a larger run.
 
-    What is done once (coding of labels, a first fit, compiling) is in both runs, so it is not multiplied.
+    One-time work (coding of labels, a first fit, compiling) is in both runs, so it is not multiplied.
     """
     name = beside or peer.replace("_", "-")
     try:
@@ -122,7 +122,7 @@ def _scaled(
 
 
 def _gradient(folder: Path, logits: NDArray[np.float64]) -> float:
-    """Largest entry of the gradient over the weight, counted here from the table itself."""
+    """Largest entry of the gradient over the weight, computed here from the table itself."""
     size = len(logits)
     wins = np.zeros((size, size))
     a, b, y = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "aby")
@@ -173,7 +173,7 @@ def fit_all(bench: Bench) -> Iterator[Line]:
         folder, what = bench.battles(size, 100), f"Bradley-Terry, {_sized(bench, size, 100)}, codes"
         ours = run("venire", "fit", folder, repeats=9, seconds=3.0)
         for peer in ("evalica", "fastchat", "arena_rank", "arenakit", "scikit_learn", "choix"):
-            if peer != "choix" or size == 1e5:  # it walks a list of every win in Python
+            if peer != "choix" or size == 1e5:  # it iterates over a list of every win in Python
                 yield _beside(what, ours, folder, peer, "fit", seconds=8.0)
 
 
@@ -215,7 +215,7 @@ def bootstrap(bench: Bench) -> Iterator[Line]:
 
 
 def sandwich(bench: Bench) -> Iterator[Line]:
-    """Errors by formula beside those of 1,000 bootstraps: how near, and in which share of the time."""
+    """Errors by formula compared with those of 1,000 bootstraps: the difference, and the share of the time."""
     folder = bench.battles(1e6, 100)
     for kind, task, drawn in (
         ("by battle", "sandwich", bench.bootstrap),
@@ -231,14 +231,14 @@ def sandwich(bench: Bench) -> Iterator[Line]:
 
 
 def clusters(bench: Bench) -> Iterator[Line]:
-    """Drawing instructions beside drawing battles."""
+    """Resampling of instructions compared with that of battles."""
     what = f"1,000 bootstraps by instruction, {_sized(bench, 1e6, 100)}, time"
     ratio = bench.bootstrap_by_cluster.cpu / bench.bootstrap.cpu
     yield Line(what, "our 1,000 by battle", ratio, most=3)
 
 
 def _sample(bench: Bench) -> Path:
-    """The recorded sample of 1,000 scored battles; a made one of that size where the records are not here."""
+    """The recorded sample of 1,000 scored battles; a generated sample of that size without the records."""
     folder = bench.folder / "sample"
     source = Path(os.environ.get("VENIRE_DATA", "")) / "softelo_sample" / "battles.parquet"
     if not os.environ.get("VENIRE_DATA") or not source.exists():
@@ -258,7 +258,7 @@ def _sample(bench: Bench) -> Path:
 
 
 def soft(bench: Bench) -> Iterator[Line]:
-    """Soft-Elo beside the way of its authors, row by row."""
+    """Soft-Elo compared with its authors' row-by-row method."""
     size = bench.rows(25_000)
     folder = tables.scored(bench.folder / "scored", size, 55)
     ours = run("venire", "soft", folder, repeats=9, seconds=2.0)
@@ -293,7 +293,7 @@ def consistency(bench: Bench) -> Iterator[Line]:
 
 
 def _campaign(folder: Path, trials: int) -> None:
-    """A settled campaign whose judges follow the models' numbers, and its verdicts as plain arrays beside it."""
+    """A settled campaign whose judges follow the models' numbers, and its verdicts as plain arrays."""
     sys.path.append(str(HERE.parent))
     import stores
 
@@ -314,7 +314,7 @@ def _campaign(folder: Path, trials: int) -> None:
 
 
 def kemeny(bench: Bench) -> Iterator[Line]:
-    """The order that contradicts the fewest votes, proved, beside programs with all their rows at once."""
+    """The proved order that contradicts the fewest votes, compared with programs with all constraints at once."""
     cases = (
         ("25 voters who agree", 50, 0.15, 0.02),
         ("25 random ballots", 40, 0.0, 0.1),
@@ -336,7 +336,7 @@ def kemeny(bench: Bench) -> Iterator[Line]:
 
 
 def _ordered_beside(what: str, ours: Run, order: NDArray[np.int64], folder: Path, peer: str) -> Line:
-    """How many times the CPU seconds of ours another takes to an order, and what that order costs."""
+    """A peer's CPU time for an order as a multiple of ours, and the cost of its order."""
     name = {"rowwise": "SciPy, all rows at once", "pulp": "PuLP with CBC, all rows at once"}.get(peer, peer)
     try:
         theirs = run(peer, "kemeny", folder, repeats=2, seconds=20.0, limit=60.0)

@@ -1,4 +1,4 @@
-"""One measurement: a driver in a process of its own, on one core, with one thread."""
+"""One measurement: a driver in a separate process, on one core, with one thread."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Failed", "Missing", "Run", "environment", "last_words", "run"]
 HERE = Path(__file__).resolve().parent
 _PEERS = HERE.parent.parent / ".venv-peers" / "ratings"
 _HOMES = {"rowwise": "fastchat"}
-"""Drivers that use the environment of another: it has what they need."""
+"""Drivers that use the environment of another driver, which has their dependencies."""
 
 _LONGEST = 600.0
 
 
 class Missing(Exception):
-    """A library is not installed, or has nothing of the kind."""
+    """A library is not installed, or lacks the function."""
 
 
 class Failed(Exception):
@@ -33,7 +33,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Seconds of the fastest call by wall clock and by CPU, how many calls there were, and what the call returned."""
+    """Seconds of the fastest call by wall clock and by CPU, the number of calls, and the returned value."""
 
     seconds: float
     cpu: float
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def share(self) -> float:
-        """The share of its core that the fastest call had."""
+        """The share of its core that the fastest call used."""
         return self.cpu / self.seconds
 
 
@@ -58,7 +58,7 @@ def environment() -> dict[str, str]:
 
 
 def run(name: str, task: str, folder: Path, *, repeats: int = 3, seconds: float = 10.0, **options: Any) -> Run:
-    """Call a task of "venire" or of a library until it was called so often, or until so many seconds have passed.
+    """Call a task of "venire" or of a library `repeats` times, or until `seconds` have passed.
 
     Raises `Missing` where the library is not installed and `Failed` where its driver ends with an error.
     """
@@ -90,5 +90,5 @@ def _command(name: str) -> list[str]:
 
 
 def last_words(reason: Exception) -> str:
-    """Why there is no figure, as a cell of a table: the last line of a driver's error."""
+    """The reason for a missing figure, as a table cell: the last line of a driver's error."""
     return str(reason).strip().splitlines()[-1].replace("|", "/")

@@ -1,4 +1,4 @@
-"""The tables of battles that are rated: made from a seed, saved as arrays, and read by every library's driver."""
+"""The tables of battles to rate: generated from a seed, saved as arrays, and read by every library's driver."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _save(folder: Path, models: int, **columns: NDArray[np.generic]) -> Path:
 
 
 def battles(folder: Path, rows: int, models: int, *, covariates: bool = False, seed: int = 0) -> Path:
-    """Battles of models whose strengths have a deviation of one logit; some meet five times as often as others.
+    """Battles of models whose strengths have a standard deviation of one logit; some meet five times as often.
 
-    Columns a and b (int32), y (float64) and cluster (int32); with `covariates` x (rows, 10), of which y knows.
+    Columns a and b (int32), y (float64) and cluster (int32); with `covariates` x (rows, 10), on which y depends.
     """
     rng = np.random.default_rng(seed)
     strength = rng.standard_normal(models)
@@ -66,7 +66,7 @@ def _ladder_wins(models: int, seed: int) -> NDArray[np.int64]:
 
 
 def ladder(folder: Path, models: int, seed: int = 0) -> Path:
-    """Models in a row, each a little stronger than the next, that meet their neighbours alone, 200 times each."""
+    """Models in a row, each slightly stronger than the next, that meet only their neighbours, 200 times each."""
     wins = _ladder_wins(models, seed)
     a = np.repeat(np.arange(models - 1, dtype=np.int32), _MEETINGS)
     y = (np.tile(np.arange(_MEETINGS), models - 1) < np.repeat(wins, _MEETINGS)).astype(np.float64)
@@ -82,7 +82,7 @@ def ladder_logits(models: int, seed: int = 0) -> NDArray[np.float64]:
 
 
 def scored(folder: Path, rows: int, models: int, seed: int = 0) -> Path:
-    """Battles with a judge's score of A less B in steps of a twelfth, its verdict y, and what people said."""
+    """Battles with a judge's score A minus B in steps of a twelfth, its verdict y, and human labels."""
     rng = np.random.default_rng(seed)
     strength = rng.standard_normal(models)
     a = rng.integers(0, models, rows).astype(np.int32)
@@ -94,7 +94,7 @@ def scored(folder: Path, rows: int, models: int, seed: int = 0) -> Path:
 
 
 def judged(folder: Path, rows: int, models: int, judges: int, seed: int = 0) -> Path:
-    """Battles told by judges of unlike ability (mean 1, deviation 0.4) that gave unlike numbers of verdicts."""
+    """Battles by judges of different ability (mean 1, deviation 0.4) with different numbers of verdicts."""
     rng = np.random.default_rng(seed)
     strength, ability = rng.standard_normal(models), 1.0 + 0.4 * rng.standard_normal(judges)
     share = rng.uniform(0.5, 1.5, judges)
@@ -107,7 +107,7 @@ def judged(folder: Path, rows: int, models: int, judges: int, seed: int = 0) -> 
 
 
 def ballots(folder: Path, models: int, voters: int, agreement: float, seed: int = 0) -> Path:
-    """Rankings by voters who agree on one order as far as told: ballots (voters, models), codes from the best on.
+    """Rankings by voters who agree on one order to the given degree: ballots (voters, models), codes best first.
 
     And weight (models, models): how many prefer each model to each other.
     """
@@ -118,6 +118,6 @@ def ballots(folder: Path, models: int, voters: int, agreement: float, seed: int 
 
 
 def tournament(folder: Path, models: int, seed: int = 0) -> Path:
-    """One vote a pair at random, as weight (models, models): the hardest votes to put in order."""
+    """One random vote per pair, as weight (models, models): the hardest votes to order."""
     won = np.triu(np.random.default_rng(seed).random((models, models)) < 0.5, 1)
     return _save(folder, models, weight=np.where(won, 1.0, np.tril(~won.T, -1).astype(np.float64)))

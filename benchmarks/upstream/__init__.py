@@ -1,4 +1,4 @@
-"""The endpoint that benchmarks ask, in a process of its own: `upstream.c`, made by the C compiler at its first use."""
+"""The endpoint of the benchmarks, in a separate process: `upstream.c`, compiled at its first use."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ven
 
 
 class Missing(Exception):
-    """What a benchmark needs and this machine does not have; the message says what to install."""
+    """A requirement of a benchmark is missing on this machine; the message names what to install."""
 
 
 def _made(tls: bool) -> Path:
-    """The program, made now where the cache holds none of this source. Raises Missing without a compiler."""
+    """The program, compiled if the cache has none for this source. Raises Missing without a compiler."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     name = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16] + ("-tls" if tls else "")
     program = _CACHE / f"upstream-{name}"
@@ -49,12 +49,12 @@ def _made(tls: bool) -> Path:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate for 127.0.0.1 and its key, made in a folder. Raises Missing without `openssl`."""
+    """A self-signed certificate for 127.0.0.1 and its key, created in a folder. Raises Missing without `openssl`."""
     if shutil.which("openssl") is None:
         raise Missing("the row over TLS needs the command openssl for a certificate")
     paths = folder / "certificate.pem", folder / "key.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1"
-    # Not an authority's, as openssl would make it: rustls takes no such certificate from a server.
+    # Not a CA certificate, openssl's default: rustls does not accept one from a server.
     extension = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
     names = ["-out", str(paths[0]), "-keyout", str(paths[1])]
     subprocess.run([*command.split(), *extension, *names], check=True, capture_output=True)
@@ -73,9 +73,8 @@ def running(
 ) -> Iterator[str]:
     """The base URL of an endpoint that answers after `latency` seconds, give or take a share `spread` of it.
 
-    It runs on the given core, or on any. With `tls`, a certificate and its key, it speaks TLS. A share `refused` of the
-    calls, drawn at random, gets a 429 at once, with a Retry-After of so many seconds or none. Raises Missing where it
-    cannot be made.
+    It runs on the given core, or on any. With `tls`, a certificate and its key, it uses TLS. A random share `refused`
+    of the calls gets a 429 at once, with a Retry-After in seconds or none. Raises Missing where it cannot be compiled.
     """
     command = [str(_made(tls is not None)), "-l", str(1000 * latency), "-s", str(spread), "-r", str(refused)]
     if retry_after is not None:
@@ -94,11 +93,11 @@ def running(
 
 
 def counts(base_url: str, trust: Path | None = None) -> dict[str, Any]:
-    """What an endpoint was asked so far.
+    """The counts of an endpoint so far.
 
     `calls`, those `answered` and `refused`, `bytes` of their bodies, `in_flight` now, the `most` at one time, `first`
     and `last`, the time of day of those calls, and `lanes`: for each that was asked its number, calls, answered calls
-    and time of its last call. `trust` is the certificate of one over TLS.
+    and time of its last call. `trust` is the certificate if it uses TLS.
     """
     context = None if trust is None else ssl.create_default_context(cafile=str(trust))
     with urlopen(f"{base_url}/count", timeout=30, context=context) as answer:

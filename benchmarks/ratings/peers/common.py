@@ -1,6 +1,6 @@
-"""What the drivers of all libraries share: the battles, the clock, and one JSON line of what was seen.
+"""Shared parts of the libraries' drivers: the battles, the timer, and one JSON line of results.
 
-It runs in a library's own environment, so it uses nothing but the standard library and NumPy.
+It runs in a library's own environment, so it uses only the standard library and NumPy.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 __all__ = ["Battles", "Call", "Tasks", "drive"]
 
 Call = Callable[[], Any]
-"""What is timed: from arrays or labels that are ready to an array of figures."""
+"""The timed call: from prepared arrays or labels to an array of figures."""
 
 
 @dataclass(frozen=True)
 class Battles:
-    """One table as every library gets it; what a library needs made of it is made before the clock starts."""
+    """One table, the same for every library; a library's own input format is prepared before the timer starts."""
 
     folder: Path
     options: dict[str, Any]
@@ -46,7 +46,7 @@ class Battles:
         return np.array(self.models, dtype=object)[self.column(name)]
 
     def winners(self) -> Any:
-        """The outcomes in words as Chatbot Arena has them (rows,)."""
+        """The outcomes in words as in Chatbot Arena (rows,)."""
         return np.array(["model_b", "tie", "model_a"], dtype=object)[(2.0 * self.column("y")).astype(np.int8)]
 
     def frame(self) -> Any:
@@ -61,13 +61,13 @@ Tasks = dict[str, Callable[[Battles], Call]]
 
 
 def _offline(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: a benchmark is nobody's business."""
+    """An audit hook that blocks network access during a benchmark."""
     if event == "socket.connect" and isinstance(arguments[1], tuple):
         raise ConnectionRefusedError(f"a benchmark stays on this machine, it does not go to {arguments[1][0]}")
 
 
 def _cpu() -> float:
-    """CPU seconds of this process and of the children that ended."""
+    """CPU seconds of this process and of its finished children."""
     used = os.times()
     return time.process_time() + used.children_user + used.children_system
 

@@ -1,7 +1,7 @@
-"""corankco: its exact program over pairs that stand above, below or tied, solved by PuLP with CBC; from ballots.
+"""corankco: its exact program over pairs that are above, below or tied, solved by PuLP with CBC; from ballots.
 
-Ties in its order have a price, so that among ballots without ties none is met. Its partition of the models beforehand
-asks for CPLEX in this release and ends with a `NameError` without.
+Ties in its order have a cost, so for ballots without ties its order has none. Its prior partition of the models
+requires CPLEX in this release and fails with a `NameError` without it.
 """
 
 from __future__ import annotations

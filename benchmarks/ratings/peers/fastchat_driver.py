@@ -1,4 +1,4 @@
-"""FastChat: the functions of its rating_systems.py, by which Chatbot Arena rated."""
+"""FastChat: the functions of its rating_systems.py, which Chatbot Arena used."""
 
 from __future__ import annotations
 

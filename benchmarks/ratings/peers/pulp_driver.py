@@ -1,4 +1,4 @@
-"""PuLP with CBC: Kemeny-Young as one program over pairs with all rows against circles of three, the usual recipe."""
+"""PuLP with CBC: Kemeny-Young as one program over pairs with all three-cycle constraints, the usual formulation."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Rows one after the other, written for this benchmark: what methods without a library of their own are set beside.
+"""Row-by-row references, written for this benchmark, for methods that no other library implements.
 
-Soft-Elo is done the way of the script that its authors published: a data frame is walked row by row into a dense
-design, ratings are found by L-BFGS-B with its gradient, beta by a bounded search, and every resample of a model's
-battles is solved for itself. Consistency is bootstrapped by weighing every verdict anew for each draw of instructions.
-Kemeny-Young is one program with all its rows at once.
+Soft-Elo follows the script that its authors published: a data frame is converted row by row to a dense design, ratings
+are fitted by L-BFGS-B with the gradient, beta by a bounded search, and every resample of a model's battles is solved
+separately. The bootstrap of consistency reweights every verdict for each draw of instructions. Kemeny-Young is one
+program with all its constraints at once.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def held_out(battles: Battles) -> Call:
 
 
 def consistency(battles: Battles) -> Call:
-    """Columns judge, pair, instruction and y (rows,): one judge after the other, one draw after the other."""
+    """Columns judge, pair, instruction and y (rows,): sequentially by judge and by draw."""
     judge, pair, unit, y = (battles.column(name) for name in ("judge", "pair", "instruction", "y"))
     judges, pairs, units = (int(codes.max()) + 1 for codes in (judge, pair, unit))
 
@@ -149,7 +149,7 @@ def consistency(battles: Battles) -> Call:
 
 
 def kemeny(battles: Battles) -> Call:
-    """Kemeny-Young as one program of whole numbers with all rows against circles of three, by SciPy's HiGHS."""
+    """Kemeny-Young as one integer program with all three-cycle constraints, by SciPy's HiGHS."""
     weight = battles.column("weight")
     size = len(weight)
 

@@ -1,4 +1,4 @@
-"""scikit-learn: logistic regression on one sparse row a battle, a tie as two rows of half weight."""
+"""scikit-learn: logistic regression with one sparse row per battle, and a tie as two rows of half weight."""
 
 from __future__ import annotations
 

@@ -221,8 +221,8 @@ def _with_patience(once: Callable[[], Run], most: int = 3) -> Run:
 def finish(client: subprocess.Popen[str], at: Endpoint, more: int = 0) -> Run:
     """Wait for a client and read its endpoint's counts.
 
-    Raises Failed for a client that failed, and where the endpoint's number of calls exceeds the client's by more than
-    `more`.
+    Raises Failed for a client that failed, and where the endpoint's number of calls is less than the client's or
+    exceeds it by more than `more`.
     """
     try:
         said, complaint = client.communicate()

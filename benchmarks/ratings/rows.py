@@ -215,7 +215,7 @@ def bootstrap(bench: Bench) -> Iterator[Line]:
 
 
 def sandwich(bench: Bench) -> Iterator[Line]:
-    """Errors by formula compared with those of 1,000 bootstraps: the difference, and the share of the time."""
+    """Errors by formula compared with those of 1,000 bootstraps: the difference, and the relative time."""
     folder = bench.battles(1e6, 100)
     for kind, task, drawn in (
         ("by battle", "sandwich", bench.bootstrap),

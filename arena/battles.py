@@ -1,4 +1,4 @@
-"""Verdicts and ballots as arrays: what the store hands to ratings and reports; and live counters of a run."""
+"""Verdicts and ballots as arrays, which the store passes to ratings and reports; and live counters of a run."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["Ballots", "Battles", "Statistics"]
 
 @dataclass(frozen=True, slots=True)
 class Battles:
-    """Pairwise verdicts in model terms, one row a verdict; all arrays have the same length.
+    """Pairwise verdicts in model terms, one row per verdict; all arrays have the same length.
 
     `model_a` and `model_b` are codes into `models`, `judge` into `judges`, `instruction` into `instructions`.
-    `label` is 1 when A wins, -1 when B wins, 0 for a tie, and means nothing unless `status` is 0. `swapped` says
-    whether B was shown first. Where a table names no instruction, `instructions` is empty and `instruction` is -1;
-    where it does not know the order shown, `ordered` is False.
+    `label` is 1 when A wins, -1 when B wins, 0 for a tie; it is defined only where `status` is 0. `swapped` is True
+    where B was shown first. Where a table names no instruction, `instructions` is empty and `instruction` is -1;
+    where it does not record the order shown, `ordered` is False.
 
-    What only some tables know is None where it is not: `outcome` (0 to 1, for A; overrides the label), `weight` (0 or
-    more), `score` (A less B on the judge's own scale), `human` (1, 0.5 or 0: what people said of A). Within these, NaN
-    is a row that does not say. `features` are covariates by name, of A less B. `cluster` is a code into `clusters`:
-    what rows share in place of their instruction, where a table names it; `clustered` False says that they share
-    nothing. `peers` says which of the models a judge is, where it goes by another name than the judge's own. `ballots`
-    are the rankings that these verdicts were made from, where they were.
+    Optional columns are None in a table without them: `outcome` (0 to 1, for A; overrides the label), `weight` (0 or
+    more), `score` (A minus B on the judge's own scale), `human` (1, 0.5 or 0: people's verdict on A). Within these, NaN
+    marks a missing value. `features` are covariates by name, A minus B. `cluster` is a code into `clusters`, which
+    replaces the instruction as the unit of clustering where a table names one; `clustered` is False where rows are
+    independent. `peers` maps a judge to its model where the two have different names. `ballots` are the rankings that
+    these verdicts were derived from, if any.
     """
 
     models: tuple[str, ...]
@@ -58,8 +58,8 @@ class Battles:
 class Statistics:
     """Live counters of a running campaign; times in seconds, money in nano-dollars.
 
-    `round` counts the rounds of its plan and `phase` names the part that it is in; 0 and "" where it has only one.
-    `slowed` says of each route that rate-limit responses slow down at present how much.
+    `round` is the current round of the plan and `phase` names the current phase; 0 and "" where the plan has only one.
+    `slowed` describes, for each route that rate-limit responses slow down at present, by how much.
     """
 
     planned: int = 0
@@ -80,12 +80,13 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ballots:
-    """Rankings of models, one row a ballot.
+    """Rankings of models, one row per ballot.
 
     `judge` (ballots,) are codes into `judges`, `instruction` into `instructions`, `repeat` counts from 1. `rank`
     (ballots, models) is 1 for the best, equal for tied models, infinite for a model that was shown and not ranked
-    (below all that were, tied with others of its kind) and NaN for one that was not on the ballot. `weight` (ballots,)
-    is what each counts; None: one. Where a table names no instruction, `instructions` is empty and `instruction` is -1.
+    (below all ranked models, tied with other unranked ones) and NaN for a model that was not on the ballot. `weight`
+    (ballots,) is the weight of each; None: 1. Where a table names no instruction, `instructions` is empty and
+    `instruction` is -1.
     """
 
     models: tuple[str, ...]

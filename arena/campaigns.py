@@ -42,10 +42,10 @@ class TokenPrice:
     def cost(
         self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int | None = None
     ) -> int:
-        """Nano-dollars of so many tokens, rounded up; cached and written ones are among the input.
+        """The cost of these tokens in nano-dollars, rounded up; cached and written tokens are part of the input.
 
-        `written_tokens` None: not reported, and then all that was not read from a cache counts as written where that is
-        dearer. So the cost of tokens alone is the most that they can cost.
+        `written_tokens` None: not reported; all input that was not read from a cache is then charged as written where
+        that is dearer. So the cost without reported cache use is an upper bound.
         """
         cached = min(cached_tokens, input_tokens)
         rest = input_tokens - cached
@@ -58,7 +58,7 @@ class TokenPrice:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an account may do at its vendor; None: no limit is known."""
+    """The rate limits of an account at its vendor; None: no limit is known."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -69,7 +69,7 @@ class Limits:
 
 
 Identity = tuple[str, str | None, str | None, str]
-"""What makes a route: provider, base URL, key variable and the model's name there."""
+"""What identifies a route: provider, base URL, key variable and the model's name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +84,21 @@ class RouteSettings:
     model: str
     """The model's name at this endpoint."""
     rank: int = 0
-    """Routes of a higher rank are used only while none of a lower one can be."""
+    """Routes of a higher rank are used only while no route of a lower rank can be used."""
     price: TokenPrice | None = None
     """What tokens cost here; None: the judge's own price."""
     structured: bool | None = None
-    """Whether answers are held to a protocol's JSON Schema here; None: where the vendor is known to do so."""
+    """Whether to send a protocol's JSON Schema as response format here; None: if the vendor is known to support it."""
 
     @property
     def identity(self) -> Identity:
-        """What two routes must have in common to be one."""
+        """The fields that are equal in two routes exactly when they are the same route."""
         return (self.provider, self.base_url, self.key_variable, self.model)
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSettings:
-    """What judges of one model ask through: its routes, the limits of each, and how long to try.
+    """How judges of one model send calls: the routes, the limits of each, and how long to retry.
 
     Judges that share all routes share a lane.
     """
@@ -109,21 +109,21 @@ class LaneSettings:
     share: float = 1.0
     """The part of every limit that this campaign may use."""
     skew: float = 1.0
-    """Seconds by which calls may overtake one another on their way."""
+    """Seconds by which one call may overtake another on its way to the vendor."""
     concurrency: int = 16
     """Calls in flight on each route."""
     timeout: float = 120.0
     """Seconds for one call, answer included."""
     max_attempts: int = 5
-    """Attempts of a step that may fail, refusals for the rate not counted."""
+    """Failed attempts allowed for one step, without rate-limit responses."""
     max_elapsed: float = 21_600.0
     """Seconds from a step's first failure to its last attempt."""
     patience: float = 900.0
-    """Seconds for which a lane that nobody answers is tried when nothing else is left to ask."""
+    """Seconds to keep trying a lane that never answers, once all other lanes are done."""
     connect_timeout: float = 15.0
-    """Seconds for a connection, name and TLS included."""
+    """Seconds to open a connection, with name lookup and TLS."""
     read_timeout: float | None = None
-    """Seconds that the server may be silent; None: as long as the whole call."""
+    """Seconds that the server may send nothing; None: as long as the whole call."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every call."""
     proxy: str | None = None
@@ -132,7 +132,7 @@ class LaneSettings:
 
     @property
     def identity(self) -> tuple[Identity, ...]:
-        """What two judges must have in common to share this lane and its limits."""
+        """Two judges share this lane and its limits exactly when this is equal for both."""
         return tuple(route.identity for route in self.routes)
 
     @property
@@ -143,7 +143,7 @@ class LaneSettings:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A table of judgments that were made elsewhere (absolute path), and our column names to the file's."""
+    """A table of judgments made elsewhere (absolute path), and a map from our column names to the file's."""
 
     path: Path
     columns: Mapping[str, str]
@@ -157,22 +157,22 @@ class JudgeSettings:
     model: str
     protocol: str
     options: Mapping[str, str]
-    """What shapes its answers: temperature (left out where not wanted), max_tokens, repair, prompts of its own, ..."""
+    """Options that affect its answers: temperature (absent if not wanted), max_tokens, repair, its own prompts, ..."""
     lane: LaneSettings
     price: TokenPrice | None = None
-    """None: not given in the file; the price table is asked."""
+    """None: not given in the file; it is looked up in the price table."""
     free: bool = False
     elo: float | None = None
-    """Its own, by people's votes, where known."""
+    """The model's own Elo by people's votes, where known."""
     family: str | None = None
     repeats: int | None = None
-    """How often each of its trials is put to it; None: as often as the plan has it."""
+    """How often each trial is repeated; None: as often as the plan sets."""
     recorded: Recorded | None = None
-    """Where its answers are on record; None: it is asked."""
+    """The table with its recorded answers; None: the model is called."""
     context: int | None = None
-    """Tokens that prompt and reply may have together; None: not known, and nothing is counted before it is sent."""
+    """Tokens that prompt and reply may have together; None: unknown, and prompts are not counted before sending."""
     vocabulary: str = "estimate"
-    """What they are counted in: see `judges.providers.token_counting`."""
+    """The vocabulary to count these tokens in: see `judges.providers.token_counting`."""
 
     @property
     def origin(self) -> Origin:
@@ -203,11 +203,11 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True)
 class PhaseSettings:
-    """One part of a plan, with a policy of its own; a plan without named phases is one.
+    """One part of a plan, with its own policy; a plan without named phases has a single phase.
 
-    Policies that cross put every matchup that they choose to all instructions of the plan: `matchups` says how many.
-    The others choose battles, one pair on one instruction each: `battles` says how many in this phase (None: until a
-    rule stops the campaign), `round` how many are planned at once before what they say is looked at.
+    A crossed policy judges every matchup that it chooses on all instructions of the plan; `matchups` is how many it
+    chooses. Other policies choose battles, each one pair on one instruction: `battles` is how many in this phase (None:
+    until a rule stops the campaign), `round` how many are planned at once before the verdicts are analysed.
     """
 
     policy: str = "widest-gap"
@@ -228,7 +228,7 @@ class PhaseSettings:
 
     @property
     def crosses(self) -> bool:
-        """Whether what its policy chooses is put to all instructions of the plan: matchups, not battles."""
+        """Whether its policy chooses matchups, judged on all instructions of the plan, and not single battles."""
         return self.policy == RECORDED or bool(POLICIES[self.policy].crossed)
 
     @property
@@ -239,10 +239,10 @@ class PhaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class StopSettings:
-    """When enough is known, whichever comes first; None and False: no such rule. Budgets stand elsewhere.
+    """Stopping rules; the first that is met ends the campaign. None and False: no rule. Budgets are set elsewhere.
 
     `battles` is a number of judged battles, `half_width` that of every model's interval in Elo points. `top` stops when
-    the best so many are known, `ranks` when the whole order is, both up to `indifference` Elo points.
+    the best `top` models are known, `ranks` when the whole order is, both up to `indifference` Elo points.
     """
 
     battles: int | None = None
@@ -267,7 +267,7 @@ class PlanSettings:
     """How many are drawn; None: all that every contestant answered."""
     repeats: int = 1
     orders: Literal["both", "random"] = "both"
-    """Whether a battle is shown in both orders, or in one that is drawn."""
+    """Whether a battle is shown in both orders, or in one order drawn at random."""
     stop: StopSettings = StopSettings()
 
     def round_size(self, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:

@@ -23,7 +23,7 @@ OrdersMerge = Literal["mean", "strict"]
 """What a tie in one order and a winner in the other make together: half a win, or a tie."""
 
 Merge = Literal[OrdersMerge, "none"]
-"""The same; "none": every verdict stands for itself, which some methods ask for."""
+"""The same; "none": verdicts are not merged, which some methods require."""
 
 Flips = Literal["tie", "drop"]
 """What becomes of two orders with opposite winners."""

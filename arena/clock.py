@@ -1,8 +1,8 @@
-"""Time as a parameter: the system's clock, and a virtual one that jumps whenever everybody waits.
+"""Time as a parameter: the system's clock, and a virtual clock that jumps whenever all tasks wait.
 
 Under the virtual clock an hour of waiting costs no time: its event loop, instead of sleeping until the next timer,
 moves the clock there. Timers, timeouts and `Clock.sleep` of that loop all see the same virtual time. While work given
-to `run_in_executor` or `to_thread` is under way the clock stands still; it does not wait for sockets or other threads.
+to `run_in_executor` or `to_thread` is running the clock does not move; it does not wait for sockets or other threads.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         idle = timeout is None or timeout > 0
         if self._clock.threads and idle:
-            return super().select(None)  # until a thread is done and says so
+            return super().select(None)  # until a thread is done and wakes the loop
         wakes_at = self._sleepers.next() if idle else math.inf
         left = wakes_at - self._clock.monotonic()
         if wakes := left < math.inf and (timeout is None or left <= timeout):

@@ -46,7 +46,7 @@ class VenireError(Exception):
 
 
 class InputError(VenireError):
-    """Something the user wrote or named cannot be used; the message says what and what to do."""
+    """Input from the user cannot be used; the message names it and the remedy."""
 
 
 class KeyRefusedError(InputError):

@@ -63,7 +63,7 @@ class Origin(StrEnum):
 
     @classmethod
     def of_model(cls, model: str) -> Origin:
-        """The origin that a model name stands for: `simulated/<profile>@<seed>` is simulated, any other is real."""
+        """The origin that a model name denotes: `simulated/<profile>@<seed>` is simulated, any other is real."""
         return cls.SIMULATED if model.startswith("simulated/") else cls.REAL
 
 

@@ -58,7 +58,7 @@ def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
 
 
 class _PlacedTable(NamedTuple):
-    """A table of a judge or a contestant, and where it stands."""
+    """A table of a judge or a contestant, and its place in the file."""
 
     kind: str
     number: int
@@ -165,7 +165,7 @@ def _recorded_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Probl
 
 
 def _context_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
-    """A context must leave room beside the reply, and what is to be cut must be told to what length."""
+    """A context must be larger than the reply, and truncation needs a context to truncate to."""
     default = (Judge if place[0] == "judge" else Contestant).model_fields["max_tokens"].default
     context, reply = judge.get("context"), judge.get("max_tokens", default)
     if isinstance(context, int) and isinstance(reply, int) and context <= reply:

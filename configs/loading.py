@@ -1,4 +1,4 @@
-"""From a campaign file to plain records; pydantic ends here."""
+"""From a campaign file to plain records; later code does not use pydantic."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _completed(one: Respondent) -> Respondent:
 
 
 def _with_texts(path: Path, number: int, judge: Judge) -> Judge:
-    """With what stands in the files that it names: what they say is a setting, not where they lie."""
+    """The judge with the contents of the files that it names: the contents are settings, the paths are not."""
     place = ("judge", number)
     texts = {name: _text(path, (*place, "prompts", name), file) for name, file in judge.prompts.items()}
     examples = None if judge.examples is None else _examples(path, (*place, "examples"), judge.examples)

@@ -1,4 +1,4 @@
-"""What is wrong with a campaign file, in sentences: where, what was found, what is accepted.
+"""Problems of a campaign file as sentences: the place, the value found, the values accepted.
 
 A user may have pasted a key into the file. The value of an unknown key is therefore never shown, nor that of a key
 that names secrets or addresses, nor any text or name that looks like a key.
@@ -99,14 +99,14 @@ def _unknown(key: str, accepted: list[str]) -> str:
 
 
 def _described(root: type[BaseModel], place: Place) -> tuple[type[BaseModel] | None, str]:
-    """The table that the place stands in, where the schema has one, and what is accepted there."""
+    """The table that contains the place, where the schema has one, and the values accepted there."""
     model: type[BaseModel] | None = root
     table, accepted, named = model, "", False
     for part in place:
         if isinstance(part, int):
             continue
         table = model
-        if named:  # a name of the user's own, under which a table of ours stands
+        if named:  # a name chosen by the user for one of our tables
             named = False
             continue
         field = model.model_fields.get(part) if model is not None else None
@@ -120,7 +120,7 @@ def _described(root: type[BaseModel], place: Place) -> tuple[type[BaseModel] | N
 
 
 def _metadata(field: FieldInfo) -> tuple[object, ...]:
-    """What stands beside the type of a field, that of an optional one included."""
+    """The metadata of a field's type, including the type inside an optional."""
     return (*field.metadata, *(one for part in get_args(field.annotation) for one in getattr(part, "__metadata__", ())))
 
 

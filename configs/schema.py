@@ -1,7 +1,7 @@
 """A campaign as a user writes it, in a file or in Python: names, types and ranges, each with what is accepted.
 
 The models are only a gate: `loading` resolves them to the plain records of `arena.campaigns`. Checks that concern more
-than one key stand in `checks`.
+than one key are in `checks`.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Table(BaseModel):
             raise InputError(lines(type(self).__name__, given, found_problems(error, type(self)))) from None
         self._given = given
 
-    # The mark tells pydantic that tables within tables need not go through this constructor: a file is checked as a
-    # whole. Each table declares it again for type checkers, which would else make one up from its fields that takes
+    # The mark lets pydantic build nested tables without this constructor: a file is checked as a whole. Each table
+    # declares the constructor again for type checkers, which would otherwise derive one from its fields that accepts
     # no float for a Decimal and no plural.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
@@ -214,7 +214,7 @@ class Judge(RespondentTable):
     @model_validator(mode="before")
     @classmethod
     def _as_recorded(cls, table: Any) -> Any:
-        """What is on record was asked by nobody knows which prompts, unless the file says so."""
+        """The prompts of recorded answers are unknown unless the file names a protocol."""
         if isinstance(table, dict) and "protocol" not in table and table.get("provider") == "replay":
             return {**table, "protocol": RECORDED}
         return table
@@ -285,7 +285,7 @@ class PhaseTable(Table):
 
 
 class Phase(PhaseTable):
-    """The same with the name that tells it from other phases."""
+    """The same with a name that distinguishes it from other phases."""
 
     if TYPE_CHECKING:  # see Table
 

@@ -1,4 +1,4 @@
-"""A campaign file as one text for equal settings: how it is told whether a file has changed."""
+"""A campaign file as canonical text, equal for equal settings, to detect whether a file has changed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _drop_unsaid(tables: Iterable[dict[str, Any]]) -> None:
 
 
 def generation_settings(file: Campaign) -> str:
-    """What of the file says whom to ask for completions, and of what, as canonical JSON."""
+    """The settings of the file that determine which completions are generated, as canonical JSON."""
     settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
     for contestant in settings["contestant"]:
         _drop_unsaid([contestant, *contestant["fallback"]])

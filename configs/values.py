@@ -229,7 +229,7 @@ def whole(low: int, high: int) -> str:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A text that must be a name of a registry, or one of `also`; `lead` stands before the names in a message."""
+    """A text that must be a name of a registry, or one of `also`; `lead` precedes the names in a message."""
 
     registry: Mapping[str, Any]
     also: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Context windows: whether a request fits one, decided before it is sent, and truncation of texts that do not.
 
-What is said to fit does fit, as far as its tokens can be counted here (docs/long-input.md). A text that is cut keeps
-the fence of the whole text, and says within it where something is missing.
+A request that is declared to fit does fit, as far as its tokens can be counted here (docs/long-input.md). A truncated
+text keeps the fence of the whole text, and marks within it where something is missing.
 """
 
 from __future__ import annotations

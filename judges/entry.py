@@ -17,7 +17,7 @@ __all__ = ["FOREIGN", "REASONS_TOKENS", "VERDICT_TOKENS", "ProtocolEntry", "Prot
 REASONS_TOKENS = 250
 """Tokens expected of a judge's reasons: the medians of recorded judges lie between 70 and 411."""
 FOREIGN = 127
-"""Stands in the store for the number of a protocol of another package: the most that the column holds."""
+"""The number stored for any protocol of another package: the largest that the column holds."""
 VERDICT_TOKENS = 4
 """Tokens expected of a verdict without reasons."""
 

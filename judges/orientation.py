@@ -1,4 +1,4 @@
-"""The order of presentation: the only place that knows first from second.
+"""The order of presentation: the only place that converts between first/second and A/B.
 
 From `orient` on, a positive label or score favours model A.
 """

@@ -1,8 +1,8 @@
-"""Prompts: their texts, a trial's own texts as they stand in them, and what a user puts in front.
+"""Prompts: their texts, how a trial's texts are inserted in them, and examples that a user puts in front.
 
-A text is one file a message, versioned by its digest: a changed text is another trial. A judge's option `prompt.<name>`
-stands in for the text of that name (`OVERRIDE`). It has the same variables. The texts of a protocol are in a folder
-here, or in another package's, named `package:folder`. Every text that is not ours stands between its own fence.
+Each message is one text file, versioned by its digest: a changed text is another trial. A judge's option
+`prompt.<name>` replaces the text of that name (`OVERRIDE`) and has the same variables. The texts of a protocol are in a
+folder here, or in another package's, named `package:folder`. Every text that is not ours is enclosed in its own fence.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def source(protocol: str, name: str) -> str:
 
 
 def header(protocol: str, name: str) -> Mapping[str, str]:
-    """What the header of a prompt says of it: purpose, variables, expected answer."""
+    """The header of a prompt: purpose, variables, expected answer."""
     lines = source(protocol, name).partition("\n---\n")[0].splitlines()
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
@@ -149,7 +149,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def turn_roles(turns: Sequence[str]) -> tuple[str, ...]:
-    """Who says each turn of an instruction, `user` or `assistant`.
+    """The role of each turn of an instruction, `user` or `assistant`.
 
     Of an odd number they alternate, the user first and last. An even number are all the user's, put one after another,
     and an answer has a part for each (as in MT-bench).
@@ -168,9 +168,9 @@ def join_turn_answers(answers: Sequence[str]) -> str:
 
 
 def show_instruction(material: Material) -> str:
-    """The instruction in its fence; of several turns each in a fence, with who says it and which one is answered.
+    """The instruction in its fence; of several turns each in a fence, with its role and a mark on the turn to answer.
 
-    The marks stand outside the fences, so that no turn can pretend to be two.
+    The marks are outside the fences, so that no turn can pretend to be two.
     """
     turns, mark = material.instruction.turns, material.fences[0]
     if len(turns) == 1:

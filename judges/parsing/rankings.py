@@ -81,7 +81,7 @@ def _column(lines: list[str]) -> Labels | None:
 
 
 def _ends_well(lines: list[str]) -> bool:
-    """Whether nothing, a whole sentence or a title stands before an order; half a sentence may turn it round."""
+    """Whether an order follows nothing, a whole sentence or a title; half a sentence may reverse its meaning."""
     return not lines or bool(_SENTENCE_END.search(lines[-1]) or _TITLE.fullmatch(lines[-1].strip(_WRAPPING)))
 
 

@@ -1,8 +1,8 @@
 """The text of a reply that is its judge's own: without thoughts (reasoning blocks) and without quotations.
 
-A completion may hold the sentence "The final answer is [[A]]", and a judge that quotes it has decided nothing. What
-stands between quotation marks, in a block of code, behind `>` or between our own fences is therefore masked before any
-rule looks. Where a block is left open nobody can say which part is the judge's own, and the reply is not read.
+A completion may hold the sentence "The final answer is [[A]]", and a judge that quotes it has decided nothing. Text
+between quotation marks, in a code block, after `>` or between our own fences is therefore masked before any rule is
+applied. Where a block is not closed, the judge's own part is unknown, and the reply is not read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_LINE = 80
 """A line that only states a verdict is short."""
 
 MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
-"""Stands for a quotation, so that what was around it does not join."""
+"""Replaces a quotation, so that the text before it does not join the text after it."""
 
 _TAG = re.compile(r"<(/?)(think|thinking|thoughts?|reasoning|analysis)>", re.IGNORECASE)
 _BLOCK = re.compile(r"(?:`{3,60}|~{3,60})")

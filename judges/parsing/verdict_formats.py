@@ -217,7 +217,7 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
 
 
 def read_verdict(text: str, dialect: VerdictFormat) -> FormatReading:
-    """The verdict of one reply in a format, or a reading that says that there is none.
+    """The verdict of one reply in a format, or a reading without one.
 
     >>> read_verdict("Assistant A is clearer. My final verdict is: [[A]]", VERDICT_FORMATS["mt-bench"]).verdict
     'first'

@@ -1,7 +1,7 @@
 """Forms in which a verdict is written, each made for any set of labels: lines, marks, scores of both sides, JSON.
 
-A form gives back every label that a reply states in it; `UNCLEAR` among them says that it states something else too.
-Patterns repeat nothing without a bound, so that a reply is read in a time that grows with its length alone.
+A form returns every label that a reply states in it; `UNCLEAR` among them means that it states something else too.
+All repetitions in patterns are bounded, so that the time to read a reply is linear in its length.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def _sentences(reply: ReplyText) -> list[str]:
 
 
 def _decisions(pattern: re.Pattern[str], sentence: str) -> Iterator[str]:
-    """What the pattern's one group that matched says, for each decision in a sentence, or that it is unclear."""
+    """The text of the pattern's one group that matched, for each decision in a sentence, or `UNCLEAR`."""
     for count, match in enumerate(pattern.finditer(sentence)):
         if count == _DECISIONS_A_SENTENCE:
             yield UNCLEAR

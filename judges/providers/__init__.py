@@ -2,7 +2,7 @@
 
 To add one, write a class with the methods of `Provider`, a `ProviderEntry` for it, and a line in
 `venire.arena.registry.PROVIDERS` or an entry point of the group `venire.providers`. The contract in
-`tests/judges/providers` is what it has to keep. What one vendor of OpenAI's protocol does in its own way stands in
+`tests/judges/providers` is what it has to keep. Where one vendor deviates from OpenAI's protocol is recorded in
 `vendors`, and its answers in `tests/judges/providers/vendors`.
 """
 

@@ -1,8 +1,8 @@
 """Anthropic's Messages API over plain HTTP.
 
-It has no seed, so that none is sent: repeats of a trial are told apart by chance alone, and at temperature 0 hardly.
-A prompt that is too long is answered with `invalid_request_error`, like any other bad request: no status and no code
-tells the two apart, so that it counts as a bad request.
+It has no seed parameter, so repeats of a trial differ only by chance, and hardly at temperature 0.
+A prompt that is too long is answered with `invalid_request_error`, like any other bad request: neither status nor
+code distinguishes the two, so it counts as a bad request.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class AnthropicProvider(HttpProvider):
         return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
 
     def is_structured(self, model: str) -> bool:
-        """As the campaign file says, else whether the model is known to do so; see `Provider`."""
+        """The campaign file's setting, else whether the model is known to do so; see `Provider`."""
         if self._endpoint.structured is not None:
             return self._endpoint.structured
         return _SCHEMA.fullmatch(model) is not None

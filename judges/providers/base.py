@@ -53,9 +53,9 @@ _OURS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a provider is reached and with what. Times are in seconds, `concurrency` is calls in flight.
+    """The address, credentials and limits of a provider. Times are in seconds, `concurrency` is calls in flight.
 
-    The base URL is what stands before `/chat/completions`. `timeout` is for a whole call, `connect_timeout` for its
+    The base URL is the part before `/chat/completions`. `timeout` is for a whole call, `connect_timeout` for its
     connection (name, proxy and TLS included), `read_timeout` for a silence of the server once the call is sent (None:
     no limit but the whole). `headers` go with every call. `proxy` is an http:// URL, whose user and password may stand
     before its host. `structured` says whether answers are held to a schema where a request has one; None: as is known
@@ -149,7 +149,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _check_proxy(base_url: str, proxy: str) -> None:
-    """Nothing of what is wrong is quoted: it may be a password that stands in the wrong place."""
+    """The message quotes no part of a bad URL: it may contain a password in the wrong place."""
     parts = _split(proxy)
     if parts.scheme != "http" or not parts.hostname or not _VISIBLE.fullmatch(proxy):
         raise InputError(
@@ -171,9 +171,9 @@ class Provider(Protocol):
     """One account at one vendor. Methods that wait may be cancelled at any point; a cancelled call may be billed."""
 
     on_limits: Callable[[Limits, float], None] | None
-    """Told what an answer says of the account's limits, and the seconds to hold because one is used up (mostly 0).
+    """Called with the account's limits in an answer, and the seconds to hold because one is used up (mostly 0).
 
-    At most once a second; None: nobody wants to know.
+    At most once a second; None: no callback.
     """
 
     def limits_key(self, model: str) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ class _KeyPattern:
 
 
 def _views(text: str) -> Iterator[str]:
-    """What a text says once the escapes of JSON, of a URL or of both are undone.
+    """A text with the escapes of JSON, of a URL or of both undone.
 
     Looking through these is several times quicker than the pattern that finds where.
     """

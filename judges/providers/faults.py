@@ -1,6 +1,6 @@
-"""What a failed call means: classified by HTTP status and machine code, never by what a message says.
+"""What a failed call means: classified by HTTP status and machine code, never by the words of a message.
 
-A message may quote the prompt, and a prompt may speak of rate limits: words decide nothing here.
+A message may quote the prompt, and a prompt may mention rate limits, so its words are never used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STATUSES: Mapping[int, Fault] = {
     429: Fault.RATE_LIMITED,
 }
 
-# Machine codes that say more than the status that they come with. Where each is documented says docs/providers.md;
+# Machine codes more specific than the status that they come with. docs/providers.md lists where each is documented;
 # codes for a missing permission are not among them: vendors give them to a text that a filter refuses as well.
 _CODES: Mapping[str, Fault] = {
     **dict.fromkeys(
@@ -90,7 +90,7 @@ _CODES: Mapping[str, Fault] = {
     "in_flight_budget_exhausted": Fault.RATE_LIMITED,
 }
 
-# Machine codes that stand for a status where there is none: an error inside an answer that says 200.
+# Machine codes that replace a status where there is none: an error inside an answer of status 200.
 _CODES_ALONE: Mapping[str, Fault] = {
     "invalid_request_error": Fault.BAD_REQUEST,
     "model_not_found": Fault.BAD_REQUEST,
@@ -132,7 +132,7 @@ def classify(status: int | None, code: str | None = None) -> Fault:
 def unexplained(status: int | None, code: str | None = None) -> int | None:
     """The status of a refusal for which no machine code gives a reason: 401, 402 or 403; None for any other failure.
 
-    With no status of its own, an error inside an answer of 200, it is the one that the code stands for.
+    An error inside an answer of status 200 has no status; the code then determines it.
     """
     if code is not None and code in _CODES:
         return None
@@ -172,7 +172,7 @@ def refusal(
 ) -> CallError:
     """The error for an HTTP answer other than 2xx; `text` is its body, already without the key.
 
-    `statuses` is what a status means at this vendor alone, where no machine code says more.
+    `statuses` maps statuses to their meaning at this vendor alone, where no machine code is more specific.
     """
     if 300 <= status < 400:
         return failure(
@@ -241,7 +241,7 @@ def _errors(payload: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _code(payload: object, header: str | None = None) -> str | None:
-    """The machine code of an error: of all that it gives the one that says most, else the first.
+    """The machine code of an error: the most specific of all its codes, else the first.
 
     `header` is what AWS names the error, where the body does not.
     """
@@ -286,7 +286,7 @@ def _gateway_reason(error: Mapping[str, Any], payload: object) -> str | None:
 def _reason(error: Mapping[str, Any]) -> str | None:
     """What the details of Google's errors say beyond the status: a refused key comes with 400.
 
-    A limit of a day that is used up is a quota: waiting for it is no matter of seconds, whatever RetryInfo says.
+    An exhausted daily limit is a quota: a wait of seconds does not help, whatever RetryInfo contains.
     """
     for detail in _objects(error.get("details")):
         for violation in _objects(detail.get("violations")):

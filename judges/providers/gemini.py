@@ -1,7 +1,7 @@
 """Google's Gemini API (`generateContent`) over plain HTTP.
 
 The key goes in a header and never into the address. A prompt that is too long is answered with `INVALID_ARGUMENT`,
-like any other bad request: no status and no code tells the two apart, so that it counts as a bad request.
+like any other bad request: neither status nor code distinguishes the two, so it counts as a bad request.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class GeminiProvider(HttpProvider):
         return _MODEL + orjson.dumps(model) + b"," + orjson.dumps(body, option=orjson.OPT_SORT_KEYS)[1:]
 
     def is_structured(self, model: str) -> bool:
-        """As the campaign file says, else whether the model is known to do so; see `Provider`."""
+        """The campaign file's setting, else whether the model is known to do so; see `Provider`."""
         if self._endpoint.structured is not None:
             return self._endpoint.structured
         return _SCHEMA.fullmatch(model) is not None

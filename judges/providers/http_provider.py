@@ -57,8 +57,8 @@ class HttpProvider:
     """Connections, one way of posting, limits and closing for adapters that speak HTTP themselves.
 
     An adapter adds `encode` and `send`, and passes the headers that carry its credentials. The session is opened by
-    the first call inside the running loop. `wall` tells the time of day, for waits that are given as dates;
-    `monotonic` tells seconds, for reading the headers of an answer at most once a second.
+    the first call inside the running loop. `wall` returns the time of day, for waits that are given as dates;
+    `monotonic` returns seconds, for reading the headers of an answer at most once a second.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class LimitsReader:
 
 
 def _merged(*sets: Mapping[str, str]) -> dict[str, str]:
-    """Headers of which a later one stands for an earlier one of the same name, however it is written."""
+    """All headers; a later header replaces an earlier one of the same name, in any letter case."""
     return dict({name.lower(): (name, value) for headers in sets for name, value in headers.items()}.values())
 
 
@@ -220,7 +220,7 @@ def _not_asked(error: ReqwestError, endpoint: Endpoint) -> str:
 
 
 def _refused(status: int, text: str, endpoint: Endpoint) -> str | None:
-    # Google refuses a key with 400 and says so in a code.
+    # Google refuses a key with 400 and a machine code.
     if status in (401, 403) or (status == 400 and fault_of(status, text) is Fault.AUTHENTICATION):
         what = "the key was refused" if endpoint.key else "it asks for a key and none is set"
         return f"{endpoint.base_url}: {what} ({status})"

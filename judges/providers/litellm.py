@@ -99,7 +99,7 @@ class LiteLLMProvider:
         )
 
     def is_structured(self, model: str) -> bool:
-        """As the campaign file says, else as is known of the host; litellm may still leave it out; see `Provider`."""
+        """The campaign file's setting, else what is known of the host; litellm may still drop it; see `Provider`."""
         asked = self._endpoint.structured
         return vendor_of(self._endpoint.base_url).structured if asked is None else asked
 

@@ -91,7 +91,7 @@ class OpenAIProvider(HttpProvider):
         return orjson.dumps(body, default=dict, option=orjson.OPT_SORT_KEYS)
 
     def is_structured(self, model: str) -> bool:
-        """As the campaign file says, else as is known of the vendor and the model; see `Provider`."""
+        """The campaign file's setting, else what is known of the vendor and the model; see `Provider`."""
         if self._endpoint.structured is not None:
             return self._endpoint.structured
         return self._vendor.structured and not _NO_SCHEMA.fullmatch(model)

@@ -1,7 +1,7 @@
 """Rate-limit headers: how long a refused call has to wait, and how much an account may do a minute or day. Pure.
 
-Vendors count in two ways. A bucket that refills all the time (OpenAI, Groq, Anthropic) tells as its reset when it will
-be full again, so that a call fits long before; a window (OpenRouter, the IETF's draft) tells when the next begins.
+Vendors count in two ways. A bucket that refills all the time (OpenAI, Groq, Anthropic) reports as its reset when it
+will be full again, so a call fits long before; a window (OpenRouter, the IETF's draft) reports when the next begins.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) 
 
 
 def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[Limits, float] | None:
-    """What an answer from this host says of the account's limits, and the seconds to hold because one is used up.
+    """The account's limits in an answer from this host, and the seconds to hold because one is used up.
 
     Of a bucket that refills only a tenth is waited for, and a minute at most; where the answer asks for a wait itself,
     no longer than that. None where nothing is said that can be read.
@@ -132,7 +132,7 @@ def _lower_headers(headers: Mapping[str, str], body: object) -> dict[str, str]:
 
 
 def _asked_wait(fields: Mapping[str, str], now: datetime) -> float | None:
-    """What `retry-after` says; its forms in milliseconds are the same wait, more exactly."""
+    """The wait in `retry-after`; its variants in milliseconds are the same wait, more exactly."""
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         milliseconds = _plausible(_number(fields.get(name, "")))
         if milliseconds is not None:

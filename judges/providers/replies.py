@@ -28,7 +28,7 @@ _FINISHES: Mapping[str, str] = {
 _BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
 _MAX_DOLLARS = 1_000_000
 _TICKS = 10**10
-"""Of a dollar, in which xAI tells what a call cost."""
+"""Ticks per dollar, the unit in which xAI reports the cost of a call."""
 _MAX_TOKENS = 2**31 - 1
 _PLAIN_FINISHES: Mapping[str, str] = {"stop": "stop", "length": "length"}
 # Fields that most answers lack: one with any of them is no plain one.
@@ -42,9 +42,9 @@ _RARE_IN_DETAILS = frozenset({"cache_write_tokens", "cache_creation_tokens"})
 def read_reply(raw: str, body: bytes) -> Reply:
     """The reply in an answer of status 200; `raw` is its text without the key, `body` the request that it answers.
 
-    Where the answer counts no tokens they are estimated from the texts (see `tokens.estimate`) and the reply says so:
-    nought would be a lie that a budget pays for. Raises `CallError` where the answer is none; the call may then be
-    billed all the same.
+    Where the answer counts no tokens they are estimated from the texts (see `tokens.estimate`) and marked so in the
+    reply: zero would understate the cost to the budget. Raises `CallError` where the answer is unusable; the call may
+    be billed all the same.
     """
     payload = parse(raw)
     return _plain_reply(payload, raw) or _any_reply(payload, raw, body)
@@ -110,7 +110,7 @@ def _any_reply(payload: Mapping[str, Any], raw: str, body: bytes) -> Reply:
 
 
 def _choice(payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The first choice of an answer and its message; raises what the answer says of an error."""
+    """The first choice of an answer and its message; raises the error that the answer contains, if any."""
     if "error" in payload:
         _raise_error_of(payload)
     choices = payload.get("choices")
@@ -161,7 +161,7 @@ def _text(message: Mapping[str, Any], choice: Mapping[str, Any]) -> tuple[str, s
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
-    """The reasoning, which stands in a field of its own or, at Mistral, in parts of the content."""
+    """The reasoning, which is in a separate field or, at Mistral, in parts of the content."""
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     thoughts = [part["thinking"] for part in parts if isinstance(part.get("thinking"), list)]
@@ -183,7 +183,7 @@ def _output_tokens(usage: Mapping[str, Any], thought: int, text: str) -> int:
 
 
 def _cost(usage: Mapping[str, Any]) -> int | None:
-    """What the vendor says that a call cost: OpenRouter in dollars, xAI in ticks.
+    """The cost of a call as the vendor reports it: OpenRouter in dollars, xAI in ticks.
 
     With a vendor's own key behind OpenRouter the call is paid twice: a fee there, and the tokens at the vendor.
     """
@@ -227,7 +227,7 @@ def count(parent: Mapping[str, Any], name: str, most: int = _MAX_TOKENS) -> int:
 
 
 def _nano_dollars(dollars: object) -> int | None:
-    """What the vendor says that the call cost, rounded up; the shortest decimal of a float is what was written."""
+    """The cost that the vendor reports, rounded up; the shortest decimal of a float is what was written."""
     if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= _MAX_DOLLARS:
         return None
     return int((Decimal(str(dollars)) * 10**9).to_integral_value(ROUND_CEILING))

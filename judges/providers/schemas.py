@@ -71,7 +71,7 @@ def _closed(schema: Mapping[str, Any], *, all_required: bool) -> dict[str, Any]:
 
 
 def _kept(schema: Mapping[str, Any], keywords: Set[str]) -> dict[str, Any]:
-    """The schema with these keywords alone; what stands below `properties` and `$defs` are names, not keywords."""
+    """The schema with these keywords alone; keys below `properties` and `$defs` are names, not keywords."""
     found: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword == "oneOf" and keyword not in keywords:

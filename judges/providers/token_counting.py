@@ -93,7 +93,7 @@ _BEYOND = _kinds(
     ("beyond the first plane", "[\U00010000-\U0010ffff]", "🎉", 3.0),
 )
 TOKEN_KINDS = (*_ASCII, *_BEYOND)
-"""What a text is weighed by. Fitted to cl100k_base; how far it is off stands in docs/long-input.md."""
+"""The weights of pieces of a text. Fitted to cl100k_base; docs/long-input.md gives the error."""
 
 MARGIN = 1.3
 """The weight of a text times this is not below its count for 99 of 100 texts, in each of three vocabularies."""
@@ -102,7 +102,7 @@ MARGIN = 1.3
 def estimate_by_pieces(text: str) -> float:
     """About how many tokens a text has, by the kinds of pieces that it is made of: nearer than `estimate`, and slower.
 
-    A megabyte takes a quarter of a second, whatever stands in it.
+    A megabyte takes a quarter of a second, whatever its content.
     """
     tokens = 0.0
     for kind in _ASCII if text.isascii() else TOKEN_KINDS:

@@ -1,6 +1,6 @@
 """Vendors: how those that speak OpenAI's chat completions differ from OpenAI, by their host; prices and contexts.
 
-What any of them may put into an answer is read wherever it stands (see `replies`), since gateways pass it on; here is
+What any of them may put into an answer is read wherever it occurs (see `replies`), since gateways pass it on; here is
 only what has to be known before a call, and what a status means at one vendor alone. Prices and contexts of models come
 from the table that litellm ships, read as a file: litellm itself is not imported.
 """
@@ -25,7 +25,7 @@ __all__ = ["VENDORS", "Vendor", "find_context", "find_price", "vendor_of"]
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """One vendor's differences, and the page that says so with the date on which its stored copy was read."""
+    """One vendor's differences, and the page that documents them with the date on which its stored copy was read."""
 
     source: str
     date: str
@@ -34,12 +34,12 @@ class Vendor:
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Our names of parameters to the vendor's."""
     statuses: Mapping[int, Fault] = field(default_factory=dict)
-    """What a status means that means something else, or nothing, elsewhere; a machine code that is known says more."""
+    """Statuses whose meaning differs at this vendor; a known machine code takes precedence."""
 
     structured: bool = False
     """Whether all its models hold an answer to a JSON Schema; what is known of single models is in `openai`."""
     most_logprobs: int = 20
-    """Likeliest tokens that may be asked for at each place; 0: it tells none, and they are not asked for."""
+    """Likeliest tokens that may be requested at each position; 0: it returns none, and none are requested."""
     counted_logprobs: bool = False
     """Whether `logprobs` is the number of likeliest tokens, and there is no `top_logprobs`."""
 
@@ -62,7 +62,7 @@ class Vendor:
 
 _TABLE = "https://github.com/BerriAI/litellm/blob/v1.106.2/model_prices_and_context_window.json"
 
-# A host that begins with a dot stands for all hosts that end so.
+# A host that begins with a dot matches all hosts that end with it.
 VENDORS: Mapping[str, Vendor] = {
     "api.openai.com": Vendor(
         source="https://github.com/openai/openai-openapi/blob/f85dbe223d40e1a31cba812ab2d755c7e98a92a3/openapi.yaml",
@@ -157,8 +157,8 @@ def find_price(model: str, base_url: str | None = None) -> TokenPrice | None:
     The name is tried as the table writes models of the vendor at `base_url`, where that is known, then as it is, then
     without its first `vendor/`. Only base rates are read: surcharges for very long
     prompts and discounts of batches are left out. Rates of cached input count where they are above nothing and not
-    above the input's, those of writing to a cache where they are above the input's; what else stands there in some
-    entries is a gap or a mistake, and taking it for true could spend more than was counted.
+    above the input's, those of writing to a cache where they are above the input's; other values in some
+    entries are gaps or mistakes, and using them could spend more than was counted.
     """
     entry = _entry(model, base_url)
     if entry is None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 __all__ = ["LOOKALIKES", "MARK", "UNSEEN", "Lookalike", "enclose", "fenced_texts", "sanitize", "split_fences"]
 
 MARK = "[!]"
-"""Stands inside what would otherwise pass for a fence, a turn or a token of a chat template."""
+"""Inserted into text that would otherwise pass for a fence, a turn or a token of a chat template."""
 
 _OPENED = re.compile(r"<<<([0-9a-f]{16})\n")
 
@@ -157,7 +157,7 @@ def fenced_texts(prompt: str) -> tuple[str, ...]:
 def split_fences(prompt: str) -> tuple[tuple[str, ...], str]:
     """The texts that `enclose` set apart in a prompt, and the text outside of them and their fences.
 
-    Told by searching for the closing line, which takes a hundredth of the time of one pattern for both lines.
+    Found by searching for the closing line, which takes a hundredth of the time of one pattern for both lines.
     """
     texts, outside, done = [], [], 0
     at = prompt.find("<<<")
@@ -186,7 +186,7 @@ def _shown(match: re.Match[str], directed: bool) -> str:
 
 
 def _ordinary(run: str, before: str, directed: bool) -> int:
-    """How many characters at the beginning of a run have a use in ordinary writing, by what stands before each."""
+    """How many characters at the beginning of a run have a use in ordinary writing, given the text before each."""
     if before == "\N{WAVING BLACK FLAG}" and _FLAG.match(run) and run[5:6] == "\U000e007f":
         return _FLAG_LENGTH
     if directed and run[0] in _DIRECTION:

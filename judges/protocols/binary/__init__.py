@@ -50,7 +50,7 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
 
 
 def log_odds(logprobs: tuple[tuple[tuple[str, float], ...], ...]) -> float | None:
-    """log p(1) - log p(2) at the place where the digit stands, or None where it is not reported.
+    """log p(1) - log p(2) at the position of the digit, or None where it is not reported.
 
     `logprobs` has the likeliest tokens of each place with their natural log-probabilities. The place is the first one
     whose likeliest token is 1 or 2, so that words such as "Answer:" may come before it. Tokens that differ in

@@ -1,7 +1,7 @@
 """The echo protocol: does an answer go on after its final answer (docs/protocols.md; Remeli and Hardt 2026)?
 
-Some models repeat a phrase to their limit, or invent new questions and answer them. Judges are swayed by such answers,
-so that they are told apart before anything is ranked.
+Some models repeat a phrase to their limit, or invent new questions and answer them. Such answers bias judges,
+so they are identified before anything is ranked.
 """
 
 from __future__ import annotations

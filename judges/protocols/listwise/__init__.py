@@ -2,8 +2,8 @@
 
 Source: docs/protocols.md; arXiv 2510.15746.
 
-The order shown is drawn when the trial is planned. The judge's own answer may be among them; nothing says whose is
-whose. One call ranks a whole field, at the price of a long prompt.
+The order shown is drawn when the trial is planned. The judge's own answer may be among them; nothing in the prompt
+names the authors. One call ranks a whole field, at the price of a long prompt.
 """
 
 from __future__ import annotations

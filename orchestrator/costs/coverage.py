@@ -166,7 +166,7 @@ class ChargedBattles:
 
 
 def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
-    """How many battles of a list can be paid, the first ones, and whose limit says so; None: all of them.
+    """How many battles, from the start of a list, can be paid, and whose limit is reached; None: all of them.
 
     The dearest call of the list is left over, since a call is only made when its accounts cover the worst that it may
     come to.

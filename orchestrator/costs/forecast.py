@@ -144,9 +144,9 @@ def forecast_long(store: Store, planned: PlannedCampaign) -> tuple[LongForecast,
 
 
 def _room(judge: JudgeSettings, context: int, models: int) -> int:
-    """Tokens that instruction and completions may have together, beside what is said around them.
+    """Tokens that instruction and completions may have together, without the rest of the prompt.
 
-    Told by what the judge would be asked about empty texts, after replies of the length that is expected.
+    Computed from the request for empty texts, after replies of the expected length.
     """
     entry = PROTOCOLS[judge.protocol]
     many = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: models}[entry.shape]

@@ -85,7 +85,7 @@ class Call:
     route: Route
     """The one taken last."""
     probed: bool = False
-    """Whether it was taken to see if the route works: that it did not says nothing of the step."""
+    """Whether the call was a probe of the route; its failure is then no failure of the step."""
     refused_by: tuple[Route, ...] = ()
     """Routes that refused it without a reason, and were open then."""
     doubt: Doubt | None = None

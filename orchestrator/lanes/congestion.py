@@ -1,8 +1,8 @@
-"""Congestion control of a route: how fast it is asked after rate-limit responses, be they sporadic or a limit.
+"""Congestion control of a route: its call rate after rate-limit responses, which may be sporadic or due to a limit.
 
-A limit that nobody declared and a provider that now and then refuses a call for no reason of ours answer alike: 429.
-What tells them apart is whether fewer calls lead to fewer refusals, so that is tried: see docs/lanes.md for the law,
-what it was compared with, and its simulation.
+An undeclared limit and a provider that refuses a call now and then for its own reasons give the same answer: 429.
+They differ in whether fewer calls lead to fewer refusals, so the rate is cut to find out: see docs/lanes.md for the
+control law, its alternatives and its simulation.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class CongestionControl:
     more, single *probes* are sent after waits that double; what is accepted then sets the rate by what was accepted
     over the last minute, waits included, which finds buckets and windows of a minute alike.
 
-    A rate r and the mean latency T give the calls in flight, r T (Little's law). `recent` says how many calls were
+    A rate r and the mean latency T give the calls in flight, r T (Little's law). `recent` returns how many calls were
     sent in the last `minute` seconds. Pure: times are arguments, in seconds; `jitter` gives numbers in [0, 1).
     """
 
@@ -114,7 +114,7 @@ class CongestionControl:
         self.allowed = most
         """Calls that may be in flight."""
         self.free = True
-        """Whether nothing but `most` limits: then nobody needs to ask when a call may pass."""
+        """Whether `most` is the only limit; callers then need not ask when a call may pass."""
         self.rate = math.inf
         """Calls a second."""
         self.held_until = 0.0
@@ -237,7 +237,7 @@ class CongestionControl:
         elif self._trial:
             self._judge(now, number, alarm=False)
         elif self.rate < math.inf and number >= self._next_step:
-            if self._was_limiting:  # a rate that is not used says nothing of a higher one
+            if self._was_limiting:  # a rate that is not used is no evidence for a higher one
                 self._grow(now)
             self._was_limiting = False
             self._next_step = self._number + self._cohort()

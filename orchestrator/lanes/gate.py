@@ -40,11 +40,11 @@ class Permit:
 
 
 class Gate:
-    """Lets the calls of one route pass in the order they came, each when there is room for all that it needs.
+    """Admits the calls of one route first come first served, each when all its limits have room.
 
-    `skew` is by how much one call may be on its way to the provider longer than another, in seconds: no window of
-    60 s + skew at this end holds more than a limit, so none of 60 s does at the provider's. Of every limit, given or
-    learnt, the part `share` is used, at least one. `sent_today` are calls of earlier runs: seconds ago, and how many.
+    `skew` is the largest difference in network delay between two calls, in seconds: no window of 60 s + skew at this
+    end contains more than a limit, so no window of 60 s does at the provider's end. Of every limit, given or learnt,
+    the part `share` is used, but at least 1. `sent_today` are calls of earlier runs: seconds ago, and how many.
     Raises ValueError for numbers out of range.
     """
 
@@ -165,9 +165,9 @@ class Gate:
     ) -> None:
         """A call has ended; its tokens count as used when it was sent. None: unknown, the estimate stays.
 
-        `replied` says whether a reply came, so that its time says how long replies take. `rate_limited` says that the
-        provider refused it for its rate; anything else shows that it lets calls pass. `retry_after` are the seconds
-        that it asked for then: they hold other calls only while none passes.
+        `replied`: a reply came, and its latency is used to estimate latencies. `rate_limited`: the provider sent a
+        rate-limit response; any other answer shows that it accepts calls. `retry_after` is the wait in seconds that it
+        asked for: it holds other calls only while no call is accepted.
         """
         if permit.ended:
             raise RuntimeError("this permit was given back already")
@@ -210,7 +210,7 @@ class Gate:
         self._closed_until = max(self._closed_until, self._clock.monotonic() + seconds)
 
     def learn(self, limits: Limits) -> None:
-        """Take over what the provider says of its limits, where none is given; a figure below 1 says nothing."""
+        """Take over the limits that the provider reports, where none is given; figures below 1 are ignored."""
         if limits == self._told:
             return
         self._told = limits
@@ -265,7 +265,7 @@ class Gate:
         return self._minute.calls(now)
 
     def _serve(self) -> None:
-        """Let pass whoever may, in order; sleep until the next one may."""
+        """Admit the calls that may pass, in order; sleep until the next may."""
         now = self._clock.monotonic()
         while self._queue:
             future, (load, since) = next(iter(self._queue.items()))
@@ -284,7 +284,7 @@ class Gate:
         self._rest()
 
     def _wake(self, at: float, now: float) -> None:
-        """See to it that the queue is served at a time, at the latest; one sleeps for all."""
+        """Serve the queue at this time at the latest; one timer serves all waiting calls."""
         at = max(at, now + _MIN_SLEEP)
         if at < math.inf and (at < self._wakes_at - _MIN_SLEEP or self._sleeper is None or self._sleeper.done()):
             self._rest()

@@ -34,7 +34,7 @@ _MIN_WAITING, _WAITING_PER_PLACE = 256, 4
 
 
 class LaneClosedError(Exception):
-    """The lane takes no more calls: its keys were refused, its accounts are empty, or nobody answers."""
+    """The lane takes no more calls: its keys were refused, its accounts are empty, or no route answers."""
 
 
 class StoppedError(Exception):
@@ -42,10 +42,10 @@ class StoppedError(Exception):
 
 
 class Lane:
-    """What judges of one model ask through.
+    """Sends the calls of all judges of one model.
 
-    `others_at_work` says whether anything else goes on in the campaign: while it does, a lane that nobody answers is
-    not given up.
+    `others_at_work` returns whether other lanes of the campaign are working: while they are, a lane whose routes never
+    answer is not given up.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Lane:
         self.routes = Routes(routes, clock, self._give_up_if_too_long)
         self.closed: str | None = None
         self.workers: set[asyncio.Task[None]] = set()
-        """Who asks through this lane, those included whose call waits to be repeated."""
+        """The tasks that send calls on this lane, including those whose call waits for a retry."""
         self._returns: dict[asyncio.Task[Any] | None, float] = {}
-        """When the calls that wait between two attempts are repeated: they hold no place meanwhile."""
+        """When each call that waits between two attempts is retried; it occupies no worker place meanwhile."""
         self.on_waiting: Callable[[], None] = lambda: None
         """Called when a call begins to wait: another worker may take its place."""
         self._recorder = recorder
@@ -88,7 +88,7 @@ class Lane:
             route.provider.on_limits = partial(self._learn, route)
 
     def begin(self, recorder: Recorder) -> None:
-        """Begin another round: nobody asks yet, and what comes is recorded there. What was learnt of routes stays."""
+        """Begin another round: no worker yet, results go to this recorder. What was learnt about routes is kept."""
         self._recorder = recorder
         self.workers.clear()
         for route in self.routes.all:
@@ -96,17 +96,17 @@ class Lane:
 
     @property
     def at_work(self) -> bool:
-        """Whether anybody still asks through this lane."""
+        """Whether any worker of this lane is still active."""
         return any(not worker.done() for worker in self.workers)
 
     @property
     def waiting(self) -> int:
-        """Calls that wait between two attempts, while others are asked in their stead."""
+        """Calls that wait between two attempts, while other calls take their places."""
         return len(self._returns)
 
     @property
     def wants_worker(self) -> bool:
-        """Whether fewer ask than may, for some wait to repeat their call; not so many that they fill the memory."""
+        """Whether to add a worker because others wait for a retry; limited, so waiting calls do not fill memory."""
         few = self.waiting <= max(_MIN_WAITING, _WAITING_PER_PLACE * self.settings.workers)
         return few and len(self.workers) - self.waiting < self.settings.workers
 
@@ -122,7 +122,7 @@ class Lane:
         return True
 
     def report_holds(self, seconds: float) -> None:
-        """Say which routes are slowed by rate-limit responses or send nothing for long, where calls wait for them.
+        """Report routes that rate-limit responses slow down or that send nothing for long, where calls wait for them.
 
         Called every so many seconds.
         """
@@ -150,7 +150,7 @@ class Lane:
                 worker.cancel()
 
     async def ask(self, step: Step, request: Request, price: TokenPrice, budget: BudgetView) -> Reply:
-        """The reply to one step, paid from a budget, after as many attempts as it takes and the settings allow.
+        """The reply to one step, paid from a budget, after as many attempts as needed and the settings allow.
 
         Raises CallError when the attempts are used up or the fault will not pass, LaneClosedError, StoppedError and
         BudgetReachedError when the call may not be sent, StoreError when the store has failed. Cancelled: a call that
@@ -265,7 +265,7 @@ class Lane:
         route.refusals.decide(own=False)
 
     def fail(self, error: CallError, record: Callable[[], None]) -> None:
-        """Put a trial on record as failed by what `ask` raised: now, or once it is clear that its key is good."""
+        """Record a trial as failed with the error that `ask` raised: now, or once its key is known to be good."""
         for route in self.routes.all:
             for refusal in reversed(route.refusals.undecided):
                 if refusal.error is error:
@@ -318,7 +318,7 @@ class Lane:
             raise
 
     async def _attempt(self, call: Call) -> Reply:
-        """Send one call and put on record what came of it; in strict campaigns wait for the disk before and after."""
+        """Send one call and record its result; in strict campaigns wait for the disk before and after."""
         lease = await self._lease(call)
         route, step, counters = lease.route, call.step, self._counters
         try:
@@ -394,7 +394,7 @@ class Lane:
         call.budget.release(call.reservation)
 
     def _leave(self, lease: RouteLease, result: Result) -> None:
-        """Give the permit back, and let gate and circuit know how it went."""
+        """Release the permit, and report the result to gate and circuit."""
         route, reply, error = lease.route, result.reply, result.error
         if reply is not None:
             counted = (None, None) if reply.estimated else (reply.input_tokens, reply.output_tokens)
@@ -420,13 +420,13 @@ class Lane:
             self.routes.notify_waiters()
 
     def _abandoned(self, lease: RouteLease) -> None:
-        """Nothing is known of a call; after a probe somebody else may try."""
+        """The result of a call is unknown; after a probe another call may probe."""
         lease.route.circuit.abandoned(probe=lease.probe)
         if lease.probe:
             self.routes.notify_waiters()
 
     def _learn(self, route: Route, limits: Limits, hold: float) -> None:
-        """What the headers of an answer say."""
+        """Take over the limits in the headers of an answer."""
         route.gate.learn(limits)
         if hold > 0:
             route.gate.pause(hold)

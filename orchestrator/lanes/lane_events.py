@@ -85,9 +85,9 @@ class LaneEvents:
             self.events.emit("lane.slowed" if slow else "lane.unslowed", lane=self.lane, route=route.name, **about)
 
     def waiting(self, route: Route, now: float, *, others: bool) -> None:
-        """Said to the person at the terminal, once a hold, where a route sends nothing for long.
+        """Warn at the terminal, once per hold, where a route sends nothing for long.
 
-        `others` says whether calls go on by other routes.
+        `others`: calls continue on other routes.
         """
         seconds = route.gate.held_for
         if seconds >= _LONG_PAUSE and now + seconds > self._warned_until.get(route.name, 0.0) + 1:
@@ -106,7 +106,7 @@ class LaneEvents:
             self._all_wait = True
 
     def surcharged(self, route: Route, cost: int, allowed: int) -> None:
-        """The provider charges more than the price says."""
+        """The provider charges more than the price allows."""
         self._warn(
             f"warning: {route.name}: the provider charged ${cost / 1e9:.6f} for a call that cannot cost more than "
             f"${allowed / 1e9:.6f} by the price in the campaign file or table: correct the price; from now on as much "
@@ -114,7 +114,7 @@ class LaneEvents:
         )
 
     def quarantined(self, route: Route, error: CallError, *, others: bool) -> None:
-        """A route takes no more calls; `others` says whether they go on by other routes."""
+        """A route takes no more calls; `others`: they continue on other routes."""
         why = str(error)
         if others:
             self._warn(f"warning: {route.name}: takes no more calls ({why}); calls go by the other routes")
@@ -123,7 +123,7 @@ class LaneEvents:
             self.events.emit("key.quarantined", lane=self.lane, route=route.name, variable=variable, why=why)
 
     def opened(self, route: Route, seconds: float, why: str, *, others: bool) -> None:
-        """A route failed again and again, and rests; `others` says whether calls go on by other routes."""
+        """A route's circuit opened after repeated failures; `others`: calls continue on other routes."""
         if route.name not in self._outages:
             self._outages.add(route.name)
             rest = "calls go by the other routes; here one is sent" if others else "one is sent"

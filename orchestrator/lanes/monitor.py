@@ -40,7 +40,7 @@ class _StreamPoint(NamedTuple):
 
 
 class RateLimitMonitor:
-    """Watches which calls of a route were refused for their rate, and says when that is more than usual.
+    """Counts the rate-limit responses of a route, and raises an alarm when their share is above the usual.
 
     Refusals mostly come at once and answers after many seconds, so "of the last hundred that ended" would count
     refusals twice over. The stream is therefore measured in calls *sent*, by the number of the refused call; only

@@ -23,7 +23,7 @@ class Doubt:
     """Whether the trial of a refused call has failed: open as long as a route that refused it may have a bad key."""
 
     undecided: int = 0
-    """Refusals of the call, each by another route, of which nobody knows yet."""
+    """Refusals of the call, each by another route, whose cause is still unknown."""
     _own: bool = False
     _record: Callable[[], None] | None = None
 
@@ -45,7 +45,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that a route refused with 401, 402 or 403 and nothing that says why (`error.by_status`)."""
+    """A call that a route refused with 401, 402 or 403 and no stated reason (`error.by_status`)."""
 
     error: CallError
     came: float
@@ -53,7 +53,7 @@ class Refusal:
     instruction: int
     trial: int
     again: bool
-    """Whether the call had been sent before: that it is refused once more says nothing new of the key."""
+    """Whether the call had been sent before; refusing it again is no new evidence about the key."""
     doubt: Doubt
 
     @property
@@ -85,7 +85,7 @@ class Refusals:
         self._ask_at = -math.inf
 
     def refused(self, one: Refusal) -> bool:
-        """A call was refused; returns whether that is the key's, as far as the calls tell."""
+        """Add a refused call; returns whether the calls so far show that the key is refused."""
         self.undecided.append(one)
         one.doubt.undecided += 1
         if one.evidence is not None:
@@ -136,7 +136,7 @@ async def is_key_refused(provider: Provider) -> bool:
             await provider.check()
         except KeyRefusedError:
             continue
-        except InputError:  # nobody answers, which says nothing of the key
+        except InputError:  # no answer, so no evidence about the key
             return False
         return False
     return True

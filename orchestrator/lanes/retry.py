@@ -32,8 +32,8 @@ class _Wait:
 class _Stop:
     """When a step is given up: after so many failures, or so many seconds since the first of them.
 
-    A rate-limit response is no failure of the step: it waits, however long that takes. Neither is a failure that
-    `uncounted` says true of.
+    A rate-limit response is no failure of the step: the step waits, however long that takes. Nor is a failure for which
+    `uncounted` returns true.
     """
 
     def __init__(self, attempts: int, elapsed: float, clock: Clock, uncounted: Callable[[], bool]) -> None:
@@ -62,10 +62,10 @@ async def retry_call(
     """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
 
     At most `attempts` attempts may fail, the first one counted; rate-limit responses are not counted, nor are failures
-    of which `uncounted` says so just after them. None begins later than `elapsed` seconds after now, not counting what
-    `send` waits for a turn. Waits are full jitter, or what the provider asked for where that is longer: `asked`
-    says what of that holds for this call, and `sleep` waits (on `clock` unless given). Errors other than
-    TransientError, cancellation among them, pass through at once.
+    after which `uncounted` returns true. No attempt begins later than `elapsed` seconds from now, without the time that
+    `send` waits for its turn. Waits are full jitter, or the wait that the provider asked for where that is longer:
+    `asked` returns the part of it that applies to this call, and `sleep` waits (on `clock` unless given). Errors other
+    than TransientError, cancellation among them, pass through at once.
     """
     first: TransientError | None = failed
 

@@ -85,11 +85,11 @@ class Route:
 
     @property
     def structured(self) -> bool:
-        """Whether an answer is held here to the schema of a request that has one."""
+        """Whether the schema of a request, if any, is sent as its response format here."""
         return self.provider.is_structured(self.settings.model)
 
     def opens_in(self) -> float:
-        """Seconds until a call may try this route, without its wait at the gate; infinity where nobody can tell."""
+        """Seconds until a call may try this route, without its wait at the gate; infinity where that is unknown."""
         return math.inf if self.closed is not None else self.circuit.opens_in()
 
 
@@ -113,7 +113,7 @@ class Routes:
     provider's cache of prompts finds it again; another one only where that one is busy and the other is not. A route
     whose probe is due gets one call before that, unless those in use are of a lower rank; a call that has failed
     already goes where others were answered.
-    `gave_up` is asked whenever nobody answers on any route; it raises where that has lasted too long.
+    `gave_up` is called whenever no route answers; it raises where that has lasted too long.
     """
 
     def __init__(self, routes: Sequence[Route], clock: Clock, gave_up: Callable[[], None]) -> None:
@@ -251,7 +251,7 @@ class Routes:
         return None
 
     def _better_in(self, route: Route) -> float | None:
-        """Seconds until waiting elsewhere than at this route's gate may be better; None where nobody can tell."""
+        """Seconds until waiting elsewhere than at this route's gate may be better; None where that is unknown."""
         held = route.gate.held_for > _LONG_HOLD
         others = [one for one in self.all if one is not route and (held or one.settings.rank < route.settings.rank)]
         seconds = min((max(one.opens_in(), one.gate.held_for - _LONG_HOLD) for one in others), default=math.inf)

@@ -1,4 +1,4 @@
-"""Sliding windows of a gate: what was sent in the last minute or day, and when more may follow."""
+"""Sliding windows of a gate: calls and tokens of the last minute or day, and when more may be sent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Pace:
 
 
 class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no type hints
-    """asyncio-throttle's log of calls on a clock of ours, which tells when it opens: its waiters need not poll.
+    """asyncio-throttle's log of calls on our clock; it reports when it opens, so waiters need not poll.
 
     Calls of one moment share one stamp, rounded up, so that a call costs the log eight bytes.
     """
@@ -233,7 +233,7 @@ class TokenWindow:
             more = output_tokens - load.output_tokens
             slice_.output += more
             self.output += more
-        if self.limited and (input_tokens or output_tokens):  # a call that failed tells nothing of those that will not
+        if self.limited and (input_tokens or output_tokens):  # a failed call is no evidence about successful ones
             self._fade(load, input_tokens, output_tokens)
 
     def forget(self, slice_: Slice, load: Load) -> None:

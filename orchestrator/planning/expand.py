@@ -54,8 +54,8 @@ def expand(
     provider that caches prompts reads that again; a repeat, alike to its end, is found there only when it does not
     leave together with the first (benchmarks/prefixes.py measures it).
 
-    `judges` are respondent numbers with their records, `repeats` says how often each is asked; `seed` draws the order
-    in which a list is shown, and that of a battle, which hangs on nothing else that is planned. Battles with equal
+    `judges` are respondent numbers with their records, `repeats` is how often each is asked; `seed` draws the order
+    in which a list is shown, and that of a battle, which depends on nothing else in the plan. Battles with equal
     texts are left out and counted in `equal_texts[0]`. Of a respondent in `recorded` those trials are taken that are on
     record, in the orders that are.
     """

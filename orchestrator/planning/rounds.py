@@ -62,7 +62,7 @@ class Rounds:
         self._store, self._campaign, self._steering, self._prices = store, campaign, steering, prices
 
     def __call__(self) -> PlannedCampaign | None:
-        """The campaign with one round more, or None where no more is planned; `stopped` then says why."""
+        """The campaign with one more round, or None where no more is planned; `stopped` is then the reason."""
         analysis, settled = self._analyse()
         self.stopped, self.short = analysis.stop, False
         chosen = self._choose(analysis) if analysis.stop is None else None

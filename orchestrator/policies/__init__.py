@@ -1,4 +1,4 @@
-"""Which matchups and battles to judge: seeded pure functions from what is known to what is judged next."""
+"""Which matchups and battles to judge: seeded pure functions from the state of a plan to the next battles."""
 
 from __future__ import annotations
 

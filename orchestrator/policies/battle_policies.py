@@ -1,4 +1,4 @@
-"""Policies that choose battles one at a time: evenly, or by what each would say of the ratings.
+"""Policies that choose battles one at a time: evenly, or by the information that each would add about the ratings.
 
 Each instruction is drawn evenly from those asked least often so far, and the pair is chosen on it.
 """
@@ -80,7 +80,7 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
     weights, free = information_of_pairs(logits, state.judges), ~candidates.held
     prior = np.where(candidates.held, OPPONENT_SD, PRIOR)
     if phase.purpose == "place":
-        free = np.ones_like(free)  # nobody moves, but what a rating says of one pair is not certain
+        free = np.ones_like(free)  # no rating is updated, but a rating's prediction for one pair is uncertain
     covariance = covariance_after(weights, candidates.met, free, prior)
     aim = wanted(phase, candidates.models, logits, covariance, ~candidates.held, rng)
     knowledge = Knowledge(weights, covariance, aim)
@@ -91,7 +91,7 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
 
 
 def near_tie(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
-    """Battles of the closest pairs, as many as `phase.matchups` says, which join all models; each equally often.
+    """Battles of the `phase.matchups` closest pairs, which connect all models; each equally often.
 
     `gain` is the gap in Elo points, as estimated, else by the reference. Where neither is known of any model, the
     battles are balanced.

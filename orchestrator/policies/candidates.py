@@ -18,9 +18,9 @@ class Candidates:
 
     A policy that coded them as the state does would choose by the order in which they happened to be listed. `models`
     and `instructions` are sorted names, `model_order` and `instruction_order` their places in the state; a pair is
-    `a * models + b` with a < b. `pairs` (models, models) says on how many instructions a pair is open, `met` on how
+    `a * models + b` with a < b. `pairs` (models, models) is on how many instructions a pair is open, `met` on how
     many it was asked; `used` (instructions,) counts the battles asked on each. `met` is symmetric; `pairs` has a < b
-    alone. Battles of two models whose ratings are held say nothing, and are none. With `among`
+    alone. Battles of two models whose ratings are held fixed add no information, and are no candidates. With `among`
     (models, models) only battles of these pairs are candidates, and only they count as uses of an instruction.
     """
 

@@ -1,8 +1,8 @@
-"""What a battle would say of the ratings, given what was asked already: Bayesian A-optimal design, one step at a time.
+"""The information of a battle about the ratings, given the battles so far: Bayesian A-optimal design, step by step.
 
-The criterion is the trace of L times the posterior covariance of the ratings, at the estimates of the moment; L says
-what the ratings are wanted for. Sherman and Morrison's formula gives what one battle takes off it, so that one choice
-accounts for those before ("Optimum Experimental Designs", Atkinson and Donev; linear in the battles' information).
+The criterion is the trace of L times the posterior covariance of the ratings, at the current estimates; L encodes the
+purpose of the ratings. The Sherman-Morrison formula gives its reduction by one battle, so that each choice accounts
+for those before ("Optimum Experimental Designs", Atkinson and Donev; linear in the battles' information).
 """
 
 from __future__ import annotations

@@ -38,8 +38,9 @@ def all_pairs(state: PlanState, phase: PhaseSettings, number: int, rng: np.rando
 def banded_gap(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """Matchups drawn from those whose Elo gap is within `phase.band`, connected, within each model's share.
 
-    Good judges agree about wide gaps; what tells them apart is of middling width. Where the band does not join all
-    models, or has too few, the nearest to it do. Raises InputError where no gap is within the band.
+    Good judges agree about wide gaps; gaps of medium width distinguish them. Where the band does not connect all
+    models, or has too few matchups, the matchups nearest to it are added. Raises InputError where no gap is within the
+    band.
     """
     return connected(_banded(state, phase, rng), state, phase, number)
 

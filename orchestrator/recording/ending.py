@@ -134,7 +134,7 @@ class CampaignSummary:
     closed_lanes: Mapping[str, str]
     """Lane name to why it closed."""
     unaffordable: Mapping[str, str]
-    """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
+    """Name of each judge whose next call a budget does not cover, to a sentence that names the budget."""
     routes: Mapping[str, RouteCalls] = field(default_factory=dict)
     """What went by each route in this run, by its name."""
     unreadable: Mapping[str, str] = field(default_factory=dict)

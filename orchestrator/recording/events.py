@@ -113,10 +113,10 @@ EVENTS: Mapping[str, EventKind] = {
 
 
 class Events:
-    """Tells observers what happens; without any it is not `active`, and callers build no fields.
+    """Sends events to observers; without observers it is not `active`, and callers build no fields.
 
-    An observer that raises is dropped, and `warn` is called once: whoever watches never harms the run. Where
-    `checked` is true, as in tests, an event that is not as `EVENTS` says raises ValueError.
+    An observer that raises is dropped, and `warn` is called once: an observer never harms the run. Where
+    `checked` is true, as in tests, an event that does not match `EVENTS` raises ValueError.
     """
 
     checked: ClassVar[bool] = False

@@ -127,7 +127,7 @@ class _CampaignRun:
         self.events = events
         self.counters = CallCounters()
         self.out_of_budget: dict[int, str] = {}
-        """Respondents whose next call a budget does not cover, and the sentence that says which."""
+        """Respondents whose next call a budget does not cover, and a sentence that names the budget."""
         self.unreadable: dict[int, str] = {}
         """Respondents whose replies cannot be read, and the sentence that says why."""
         self.done_asking: ChainMap[int, str] = ChainMap(self.out_of_budget, self.unreadable)

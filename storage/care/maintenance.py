@@ -96,7 +96,7 @@ def backup(path: Path, out: Path, *, force: bool = False) -> BackedUp:
 
 
 def backup_held(path: Path, out: Path, *, held: Callable[[], bool], force: bool = False) -> BackedUp:
-    """Copy a store whose owner has folded its log and writes nothing as long as `held` says so; otherwise as `backup`.
+    """Copy a store whose owner has checkpointed its log and writes nothing while `held` returns true; else as `backup`.
 
     To be called in another process than the owner's, whose locks it would drop. Raises StoreError, and leaves no copy,
     when the owner went on before the copy was whole.

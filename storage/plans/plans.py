@@ -181,7 +181,7 @@ def append_round(
 
     With `follows` the rounds in force stay so, and trials that one of them plans are left out and not counted.
     Trials that the store knows keep their numbers. `equal_texts` is a counter of one entry that the stream fills,
-    `design` says as JSON what the round is made of. A round that was cut short earlier is dropped first.
+    `design` is the design of the round as JSON. An earlier unfinished round is dropped first.
     """
     with store.commit() as commit:
         commit.run("drop_unfinished_round", campaign=campaign)
@@ -291,7 +291,7 @@ def interim_analyses(store: Store, campaign: int) -> tuple[tuple[int, InterimAna
 
 
 def last_interim(store: Store, campaign: int) -> tuple[int, int, InterimAnalysis] | None:
-    """The last analysis: its round, how many trials were settled then, and what it says; None before the first."""
+    """The last analysis: its round, how many trials were settled then, and its results; None before the first."""
     rows = store.read("interim_analyses", campaign=campaign)
     return None if not rows else (rows[-1][0], rows[-1][1], _analysis(rows[-1][2]))
 

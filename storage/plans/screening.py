@@ -1,7 +1,7 @@
 """Which completions try to instruct their judge: looked for once, and kept with the version of the rules.
 
-DuckDB finds the candidates in one pass (RE2), and only these are handed to the rules themselves. What the rules say is
-not this room's: they are handed in.
+DuckDB finds the candidates in one pass (RE2), and only these are handed to the rules themselves. The rules are
+passed in as an argument.
 """
 
 from __future__ import annotations

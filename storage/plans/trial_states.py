@@ -117,7 +117,7 @@ def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
 
 
 def trial_states(store: Store, campaign: int) -> TrialStates:
-    """How every trial of a campaign stands; safe in any thread while the writer is at work."""
+    """The state of every trial of a campaign; safe in any thread while the writer is at work."""
     return _StateReader(store, campaign).states()
 
 
@@ -241,7 +241,7 @@ _BATTLE_COLUMNS = ("model_a", "model_b", "instruction", "respondent", "repeat")
 class PlannedBattles:
     """Battles (battles, 3): codes of two `models`, which are sorted by name, and the instruction's number.
 
-    `judgments` (battles,) says how many judges and repeats each is put to, its two orders being one judgment; `judges`
+    `judgments` (battles,) is the number of judges times repeats for each, its two orders being one judgment; `judges`
     and `repeats` are how many judges there are, and how often they are asked at most.
     """
 

@@ -115,8 +115,8 @@ def longer(
 ) -> int:
     """How many trials left for a respondent show texts of more than so many tokens together.
 
-    A text has no more tokens than bytes, so that `count` hears only of texts that are shown in a trial of more bytes,
-    and of each once. `reference` says whether reference answers are shown too.
+    A text has no more tokens than bytes, so `count` is called only with texts that are shown in a trial of more bytes,
+    once for each. `reference`: reference answers are shown too.
     """
     missing = trial_states(store, campaign).missing
     asked, shown = by_number(store, "instruction_bytes", reference=reference), by_number(store, "completion_bytes")
@@ -125,7 +125,7 @@ def longer(
         over = totals > tokens
         doubtful[0][part["instruction"][over]] = True
         doubtful[1][part["completion"][over]] = True
-    doubtful[1][0] = False  # stands for no completion
+    doubtful[1][0] = False  # number 0: no completion
     for numbers in _chunks(doubtful[0]):
         for number, one in store.texts.instructions(numbers).items():
             said = "\n\n".join((*one.what.turns, (one.what.reference or "") if reference else ""))

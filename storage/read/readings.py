@@ -142,7 +142,7 @@ class ReadingDraft:
         }
 
     def unsent(self, rule: str) -> frozenset[int]:
-        """The trials that are too long by this rule: their request was counted and not sent, so no attempt says why."""
+        """The trials that are too long by this rule: their request was counted and not sent, so no attempt exists."""
         return frozenset(trial for (trial,) in self._store.rows("unsent", rule=rule))
 
     def add(self, verdicts: list[ReadVerdict]) -> None:

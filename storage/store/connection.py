@@ -48,7 +48,7 @@ _ENDINGS = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 Row = tuple[Any, ...]
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-"""Queries live in queries/*.sql, each under such a line and a comment that says what it is for."""
+"""Queries are in queries/*.sql, each below a line of this form and a comment on its purpose."""
 
 
 @cache

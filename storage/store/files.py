@@ -1,7 +1,7 @@
 """The files of a store: where they are by name, by device and inode, and the lock that one process holds beside them.
 
-DuckDB's own lock is lost as soon as any part of the process opens and closes the file; this one is not, and it says
-who holds it.
+DuckDB's own lock is lost as soon as any part of the process opens and closes the file; this one is not, and it
+records its owner.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class FileIdentity:
 
 
 def is_open_here(path: Path) -> bool:
-    """Whether this process has the file of that name open; False where the system does not tell."""
+    """Whether this process has the file of that name open; False where the system does not report it."""
     try:
         there = path.stat()
         open_files = os.listdir("/proc/self/fd")

@@ -1,13 +1,13 @@
-"""What lies beside a store while a campaign runs, so that a crash, a cut log or a full disk hides no spending.
+"""A file beside a store while a campaign runs, so that a crash, a truncated log or a full disk hides no spending.
 
 One preallocated file with four parts:
 
-- a header that says whose it is;
-- the manifest: the last commit that is known to be on disk. DuckDB opens a log that was cut short without a word; a
-  ledger that ends before the manifest tells that commits are gone;
+- a header that identifies its store;
+- the manifest: the last commit that is known to be on disk. DuckDB opens a truncated log without an error; a ledger
+  that ends before the manifest shows that commits are lost;
 - slots of 32 bytes, one for each call under way. A call takes a slot with one write before it is sent, and gives it
-  back once its attempt is in the store. What a killed process leaves are the announcements of calls without an answer;
-- space for what DuckDB cannot take. A side file could not be written on a full disk; space that is there already can.
+  back once its attempt is in the store. A killed process leaves the announcements of calls without an answer;
+- space for rows that DuckDB cannot write. On a full disk a new file could not be written; preallocated space can.
 
 The page cache keeps all of it through SIGKILL. Only a machine that loses power can lose its last writes; `sync` is for
 those who want to wait for the disk.
@@ -201,7 +201,7 @@ class Journal:
     def close(self, *, remove: bool) -> None:
         """Close the file, and remove it when everything in it is in the store; safe to call twice.
 
-        What stands under its name by then may be another run's.
+        A file of that name may by then belong to another run.
         """
         if self._descriptor < 0:
             return

@@ -89,6 +89,6 @@ def _refuse_to_begin_anew(path: Path) -> None:
 
 def _clear_what_a_killed_owner_left(path: Path) -> None:
     """A socket that nobody serves, and what DuckDB could not hold in memory; the caller owns the store."""
-    with suppress(OSError):  # whatever else stands there is not ours
+    with suppress(OSError):  # anything else of that name is not ours
         path.with_name(path.name + ".sock").unlink()
     shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""An open store: its connection, its commits and what lies beside its file; queries are those of other modules."""
+"""An open store: its connection, its commits and the files beside it; other modules hold the queries."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Store:
         self._failed = error
 
     def _read_ledger(self) -> None:
-        """Whether a commit that failed was made all the same, as far as DuckDB still tells."""
+        """Read whether a failed commit was made all the same, if DuckDB still answers."""
         with suppress(StoreError):
             self.batch, self.running, _ = map(int, self.rows("last_batch")[0])
 
@@ -161,7 +161,7 @@ class Store:
     def begin_journal(self, campaign: int, *, workers: int = 0, spill_bytes: int = 1 << 20) -> Journal:
         """Start the journal of a run of so many workers; it goes when the store is closed with all of it in the file.
 
-        What is in the log is folded in first: a file that has never been can be told from no store at all by nothing.
+        The log is checkpointed first: a file without any checkpoint cannot be distinguished from one that is no store.
         Raises StoreError when there is no room on the disk for that, or for the journal.
         """
         if self.journal is not None:

@@ -41,8 +41,8 @@ class Writer:
     """Commits rows in groups: every `group_seconds`, or as soon as `group_rows` have come together.
 
     `put` never waits. `on_commit` is called in the writing thread after each group. When the store cannot be
-    written, `on_error` hears of it once, and rows go on being kept: in the space that the store's journal has for them,
-    from which the next start takes them. Where there is no journal or no space left, every later `put` raises. `close`
+    written, `on_error` is called once, and further rows are kept in the space that the store's journal has for them;
+    the next start reads them from there. Where there is no journal or no space left, every later `put` raises. `close`
     raises whatever happened. The store's connection belongs to this thread from construction to `close`.
 
     `inline`: no thread is begun; a group is written by the `put` that completes it, so that rows never wait longer than
@@ -138,9 +138,9 @@ class Writer:
         self._full.set()
 
     def hold(self, request: Hold) -> None:
-        """Fold the log in after what is waiting, and stand still until the request is released.
+        """Write what is waiting, checkpoint the log, and write nothing until the request is released.
 
-        Raises StoreError where there is no thread that could stand still.
+        Raises StoreError where there is no writing thread.
         """
         if self._thread is None:
             raise StoreError(f"the store {self._store.path} is a simulation's, which is not held: wait for its end")
@@ -190,7 +190,7 @@ class Writer:
             elif self._error is None and self._store.is_due(busy=bool(self._queue)):
                 self._store.checkpoint()
                 self._store.release_memory()  # what was folded in is hardly read again
-        except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
+        except Exception as error:  # the last frame of a thread: any error must reach the run
             self._fail(error)
 
     def _collect(self) -> tuple[list[tuple[str, Row]], Hold | bool | None]:

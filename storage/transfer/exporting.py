@@ -53,8 +53,8 @@ def export(
     """Write tables or views of a store into a folder, one file each, under a temporary name first.
 
     `form` is parquet, csv, jsonl or arrow, or a format of another tool (`storage.transfer.formats.FORMATS`), which has
-    files of its own: no tables are named then, and `keep` says which judgments become preference pairs. `attempt` and
-    `plan` come with names instead of numbers. With `campaign`, tables that have a column of that name are cut to it.
+    files of its own: no tables are named then, and `keep` selects the judgments that become preference pairs. `attempt`
+    and `plan` come with names instead of numbers. With `campaign`, tables with a column of that name are limited to it.
     CSV and JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
 
     Raises InputError for a store, campaign or table that is not there, for files that are there already unless `force`

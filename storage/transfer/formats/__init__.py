@@ -87,7 +87,7 @@ def read_verdicts(
     known = with_dialects()
     if form is not None and form not in known and form != TABLE:
         raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *known])}")
-    # A mapping says what the columns are, so that nothing is left to guess.
+    # A mapping names the columns, so the format need not be guessed.
     chosen = form or (TABLE if mapping else guess(paths[0]))
     if chosen == TABLE:
         return None

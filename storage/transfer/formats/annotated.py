@@ -76,7 +76,7 @@ class Annotated:
                 yield from rows
 
     def write(self, path: Path) -> None:
-        """Write the table to a file whose name says its form; raises InputError where that cannot be done."""
+        """Write the table to a file whose name gives its form; raises InputError where that cannot be done."""
         extension, packed = _form(path)
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
@@ -146,7 +146,7 @@ def _form(path: Path) -> tuple[str, bool]:
 
 
 def _as_json(table: TableFile) -> TableFile:
-    """The same rows of a JSON file with each value as it stands there, so that a number stays a number."""
+    """The same rows of a JSON file with each value as in the file, so that a number stays a number."""
     if not table.reader.startswith("read_json("):
         return table
     path, _, *rest = table.parameters

@@ -1,9 +1,10 @@
 """Battles that were judged elsewhere, from a plain table, as arrays: one row a verdict.
 
 Columns: `model_a`, `model_b`, `winner` (`model_a`, `model_b`, `tie`, or a name of one of the two; nothing where it
-could not be read). A table that knows the order shown has `first`, `second`, `verdict` instead. In place of the winner
-may stand `score`, a share from 0 to 1 of the first named. Optional are `judge`, `instruction_id`, `repeat`, `weight`,
-`score_difference` and `human_winner`. Where a mapping gives the two models other column names, those name the winner.
+could not be read). A table that knows the order shown has `first`, `second`, `verdict` instead. `score`, the
+first-named model's share from 0 to 1, may replace the winner. Optional are `judge`, `instruction_id`, `repeat`,
+`weight`, `score_difference` and `human_winner`. Where a mapping gives the two models other column names, those name
+the winner.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Columns of a table of verdicts as arrays: which rows count, names as codes, and covariates.
 
-Names become places in a sorted list. A covariate NAME stands in two columns, `NAME_a` and `NAME_b` (or `NAME_first` and
+Names become indices into a sorted list. A covariate NAME is in two columns, `NAME_a` and `NAME_b` (or `NAME_first` and
 `NAME_second`), of figures that are not negative, and becomes `(a - b) / (a + b)`, 0 where both are 0, divided by its
-standard deviation; or it stands in one column NAME, which is taken as it is. Nothing is centred, and the deviation is
+standard deviation; or it is in one column NAME, which is taken as it is. Nothing is centred, and the deviation is
 taken about 0: so neither depends on which model a table calls A.
 """
 
@@ -127,7 +127,7 @@ def condition(
     """SQL that holds for the rows asked for, and its parameters; `true` where nothing is asked.
 
     A column is called as in the file, or by our name where `mapping` gives it one. Cells are compared as text, whole
-    numbers without a fraction; the empty text stands for an empty cell. Raises InputError for a column that is not
+    numbers without a fraction; the empty text denotes an empty cell. Raises InputError for a column that is not
     there, with those that are, and if `strict` for a value that no row has, with those that occur, and where no row is
     left.
     """

@@ -180,7 +180,7 @@ def _columns(
 
 
 def _named(dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], table: TableFile) -> list[str]:
-    """The dialects' own names of columns that a mapping says are there under another name."""
+    """The dialects' own names of columns that a mapping gives another name."""
     mapped = [ours for ours, theirs in mapping.items() if theirs in table.columns]
     return [name for one in dialects for ours in mapped for name in one.columns.get(ours, ())[:1]]
 

@@ -67,7 +67,7 @@ def _prompt(row: TextRow) -> tuple[str, ...]:
 
 
 def _answer(row: TextRow, side: str) -> tuple[tuple[str, ...], str]:
-    """The prompt that stands before an answer, if any, and the answer."""
+    """The prompt that precedes an answer, if any, and the answer."""
     said = messages(row, side)
     if said is None:
         if side not in row:
@@ -84,7 +84,7 @@ def _turn(message: tuple[str, str]) -> str:
 
 
 def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
-    """Pairs as texts; `keep` says which judgments."""
+    """Pairs as texts; `keep` selects the judgments."""
     yield Part(PurePath("preferences.jsonl"), "write_preferences", keep=keep)
 
 

@@ -103,7 +103,7 @@ def _cells(table: TableFile, shape: Shape, mapping: Mapping[str, str], verdicts:
 
 
 def _column(table: TableFile, name: str, mapping: Mapping[str, str]) -> str:
-    """The file's name of our column; the map that a user mends stands in the campaign file."""
+    """The file's name of our column; its map, which messages refer to, is in the campaign file."""
     theirs = mapping.get(name, name)
     if theirs not in table.columns:
         raise InputError(

@@ -50,7 +50,7 @@ class TableFile:
     path: Path
     columns: Mapping[str, str]
     delimited: bool
-    """Cells have a position instead of a name, and an empty one cannot be told from none."""
+    """Cells have a position instead of a name, and an empty cell cannot be distinguished from a missing one."""
     connection: duckdb.DuckDBPyConnection
     reader: str
     parameters: tuple[Any, ...]
@@ -98,7 +98,7 @@ class TableFile:
         return f"cast({self._identifier(theirs)} as varchar)"
 
     def cell(self, theirs: str) -> str:
-        """SQL for a column as it stands, number or text; raises InputError for lists, structures and bytes."""
+        """SQL for a column unchanged, number or text; raises InputError for lists, structures and bytes."""
         self.text(theirs)
         return self._identifier(theirs)
 
@@ -119,7 +119,7 @@ class TableFile:
         return f"case {missing} when {whole} then cast(cast({name} as hugeint) as varchar) else {text} end"
 
     def execute(self, query: str) -> duckdb.DuckDBPyConnection:
-        """Run a query in which `{table}` stands for the file's rows; raises InputError where the file is unreadable."""
+        """Run a query in which `{table}` denotes the file's rows; raises InputError where the file is unreadable."""
         with self.errors():
             return self.connection.execute(query.replace("{table}", self.reader), list(self.parameters))
 

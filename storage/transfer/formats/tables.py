@@ -196,7 +196,7 @@ def _board(path: Path) -> list[tuple[str, Any]] | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        return None  # rows one a line, or no JSON at all: the table's reader says what is wrong
+        return None  # one row per line, or no JSON at all: the table's reader reports the error
     rows = document.get("models") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "model" in row for row in rows):
         return None
@@ -205,7 +205,7 @@ def _board(path: Path) -> list[tuple[str, Any]] | None:
 
 def _table_rows(path: Path) -> Iterable[tuple[str | None, str | None]]:
     with closing((table := open_table(path)).connection):
-        rating = _rating(table)  # first: it says which columns are missing
+        rating = _rating(table)  # first: it reports missing columns
         cells = f"{table.label('model')}, {table.text(rating)}"
         with table.errors():
             return table.execute(f"select {cells} from {{table}}").fetchall()

@@ -58,7 +58,7 @@ class TextRow:
         return found[0] or "" if found else self.text(names[0])
 
     def value(self, name: str) -> Any:
-        """A cell as what its JSON says, or as the text that it is."""
+        """The value of a cell's JSON, or its text where it is not JSON."""
         cell = self.cells.get(name)
         if cell is None or not cell.lstrip().startswith(("[", "{", '"')):
             return cell
@@ -99,7 +99,7 @@ def digest_id(turns: Sequence[str]) -> str:
 def joined(turns: Sequence[str]) -> str | None:
     """An answer of several turns as one text under headings, as a judge is to see it; a single turn as it is.
 
-    None where a turn holds such a heading itself, so that the turns could not be told apart again.
+    None where a turn holds such a heading itself, so that the turns could not be separated again.
     """
     if len(turns) == 1:
         return turns[0]

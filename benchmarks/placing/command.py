@@ -1,4 +1,4 @@
-"""Each system left out in turn and placed for a notional dollar by `venire place` itself, on a board of its own.
+"""Each system left out in turn and placed for a notional dollar by `venire place` itself, on a separate board.
 
 VENIRE_DATA=... python benchmarks/placing/command.py --seeds 1 --out commands.csv
 """

@@ -230,7 +230,7 @@ def fleiss_kappa(
 ) -> Coefficient:
     """Fleiss' kappa (1971) of a table (items, judges) of labels; every item needs the same number of labels.
 
-    Raises `InputError` where the numbers differ: `krippendorff_alpha` takes such a table.
+    Raises `InputError` where the numbers differ: `krippendorff_alpha` accepts these tables.
 
     >>> from venire.ratings import fleiss_kappa
     >>> round(fleiss_kappa([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], replicates=100).value, 3)

@@ -389,7 +389,7 @@ def _weights_of(
 
 
 def numbers_of(argument: str, values: ArrayLike, rows: int) -> NDArray[np.float64]:
-    """One number a row. Raises `InputError` that names the row of what is not a number, and for other shapes."""
+    """One number per row. Raises `InputError` for other shapes, and for a row without a number, which it names."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

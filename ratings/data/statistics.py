@@ -83,12 +83,12 @@ class norm:
 
     @staticmethod
     def ppf(share: Numbers) -> Any:
-        """What is exceeded with probability 1 - `share`."""
+        """The quantile at probability `share`."""
         return ndtri(share)
 
     @staticmethod
     def isf(share: Numbers) -> Any:
-        """What is exceeded with probability `share`."""
+        """The quantile at probability 1 - `share`."""
         return -ndtri(share)
 
 
@@ -107,12 +107,12 @@ class student:
 
     @staticmethod
     def ppf(share: Numbers, degrees: Numbers) -> Any:
-        """What is exceeded with probability 1 - `share`."""
+        """The quantile at probability `share`."""
         return np.where(np.equal(share, 0.0), -1.0, 1.0) * stdtrit(degrees, share)  # stdtrit returns +inf for 0
 
     @staticmethod
     def isf(share: Numbers, degrees: Numbers) -> Any:
-        """What is exceeded with probability `share`."""
+        """The quantile at probability 1 - `share`."""
         return -student.ppf(share, degrees)
 
 

@@ -84,7 +84,7 @@ def pair_kinds(grade_a: ArrayLike, grade_b: ArrayLike) -> NDArray[np.int8]:
     """Codes into `PAIR_KINDS` (rows,) from the grades of both answers.
 
     Discriminative: one right and one wrong; non-discriminative: both the same; unattempted: either was not attempted.
-    Raises `InputError` for what is no `AnswerGrade`.
+    Raises `InputError` for a value that is not an `AnswerGrade`.
 
     >>> from venire.ratings import pair_kinds
     >>> pair_kinds([1, 1, 0], [0, 1, 0]).tolist()

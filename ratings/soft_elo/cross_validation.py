@@ -271,7 +271,7 @@ class ModelBattles:
 class HoldOut:
     """Validated rows with their targets for A by signal, NaN where a signal is missing; soft targets are recomputed.
 
-    `wins` are the pair counts of each fixed signal, `start` its ratings with nobody left out.
+    `wins` are the pair counts of each fixed signal, `start` its ratings with all models.
     """
 
     data: Comparisons

@@ -1,1 +1,1 @@
-"""A run that others look at: the socket beside a store, and its client."""
+"""Access to a running campaign from other processes: the socket beside its store, and the client."""

@@ -1,4 +1,4 @@
-"""Looking at a store that another process owns: the client of the socket beside it, which `live.server` serves."""
+"""Reading a store that another process owns: the client of the socket beside it, which `live.server` serves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _ANSWER_SECONDS = 20.0
 _SQL_SECONDS = 300.0
-"""A query has a minute, and may wait for the turn of others before it."""
+"""A query may run for a minute, and may first wait for queries before it."""
 
 
 class SilentOwnerError(StoreHeldError):
@@ -31,9 +31,9 @@ class SilentOwnerError(StoreHeldError):
 
 
 def look(store: Path, cold: Callable[[Store], T], live: Callable[[Owner], T]) -> T:
-    """What `cold` returns for the store opened here, or what `live` returns where a running campaign owns it.
+    """The result of `cold` for the store opened here, or of `live` if a running campaign owns the store.
 
-    Raises StoreHeldError where its owner does not answer, and InputError as `open_store` does.
+    Raises StoreHeldError if the owner does not answer, and InputError as `open_store` does.
     """
     try:
         return _opened(store, cold)
@@ -54,7 +54,7 @@ def _opened(store: Path, cold: Callable[[Store], T]) -> T:
 
 
 def current_status(store: Path) -> dict[str, Any]:
-    """The status document of a store, and in `live` the counters of the run that is going on in it, or None."""
+    """The status document of a store; its key `live` holds the counters of the current run, or None."""
     return look(
         store,
         lambda opened: status_document(opened) | {"live": None},
@@ -63,9 +63,9 @@ def current_status(store: Path) -> dict[str, Any]:
 
 
 class Owner:
-    """The process that runs a campaign on a store; every method asks it once.
+    """The process that runs a campaign on a store; every method sends one request.
 
-    All raise SilentOwnerError where nobody answers in time, and InputError with the owner's sentence where it refuses.
+    All raise SilentOwnerError if no answer comes in time, and InputError with the owner's message if it refuses.
     """
 
     def __init__(self, store: Path) -> None:
@@ -80,14 +80,14 @@ class Owner:
         return self._document("GET", "/live", seconds=_ANSWER_SECONDS)
 
     def sql(self, text: str, *, most: int) -> Selected:
-        """Rows of a query, at most as many as the owner gives to anybody."""
+        """Rows of a query, at most `most` and never more than the owner's limit."""
         found = self._document("POST", "/sql", {"query": text, "most": most}, seconds=_SQL_SECONDS)
         return Selected(tuple(found["columns"]), found["rows"], found["more"])
 
     def watch(self, every: float) -> Iterator[dict[str, Any]]:
-        """The counters at once, every so many seconds, and when the run has ended; `ended` is true in that last one.
+        """The counters at once, then every `every` seconds, and at the end of the run; `ended` is true in the last.
 
-        Raises SilentOwnerError where the run ended without notice.
+        Raises SilentOwnerError if the run ended without notice.
         """
         with contextlib.ExitStack() as stack:
             _, response = self._ask(stack, "GET", f"/live?every={every:g}", seconds=every + _ANSWER_SECONDS)
@@ -99,9 +99,9 @@ class Owner:
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[Callable[[], bool]]:
-        """Until the block ends nothing is written to the store, and all that was committed is in its one file.
+        """Until the block ends, nothing is written to the store, and all committed data is in its one file.
 
-        Yields a function that says whether this is still so: an owner does not wait for longer than a minute.
+        Yields a function that returns whether this still holds: an owner waits for at most a minute.
         """
         with contextlib.ExitStack() as stack:
             door, response = self._ask(stack, "POST", "/hold", seconds=_SQL_SECONDS)
@@ -134,7 +134,7 @@ class Owner:
     def _ask(
         self, stack: contextlib.ExitStack, method: str, path: str, body: object = None, *, seconds: float
     ) -> tuple[socket.socket, HTTPResponse]:
-        """Send a request; the connection, which the stack closes, and the answer, whose body is still to come."""
+        """Send a request; return the connection, which the stack closes, and the answer, whose body is not yet read."""
         connection = HTTPConnection("venire")
         stack.callback(connection.close)
         with self._listening():
@@ -148,7 +148,7 @@ class Owner:
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Whatever goes wrong on the way is silence; ValueError is an answer that was cut short."""
+        """Report every connection error as a silent owner; ValueError is a truncated answer."""
         try:
             yield
         except (OSError, HTTPException, ValueError) as error:

@@ -1,16 +1,17 @@
-"""A running campaign seen from outside: a small HTTP server on a Unix socket beside the store.
+"""Access to a running campaign from outside: a small HTTP server on a Unix socket beside the store.
 
-While a campaign runs its process owns the store, and nobody else can open it, not even to read. So the owner answers:
+While a campaign runs, its process owns the store, and no other process can open it, not even to read. So the owner
+answers:
 
 - `GET /status`: the status document of the store
-- `GET /live`: the latest counters; with `?every=SECONDS` a line at once, one whenever so much time has passed, and one
-  when the run has ended
-- `POST /sql` `{"query": "...", "most": 100}`: columns and rows of a query, which the function given refuses or answers
-- `POST /hold`: one line once the writer has folded its log in and rests; it rests until the client hangs up, at most
-  for a minute
+- `GET /live`: the latest counters; with `?every=SECONDS` a line at once, a line after each interval, and a line when
+  the run has ended
+- `POST /sql` `{"query": "...", "most": 100}`: columns and rows of a query, which the given function refuses or answers
+- `POST /hold`: one line once the writer has checkpointed its log and paused; it stays paused until the client
+  disconnects, at most for a minute
 
-Answers are JSON. Whatever is wrong with a request comes as `{"error": "a sentence"}`. Work is done in threads of its
-own, two queries and one status at a time, so that neither the run's event loop nor its feed waits for it.
+Answers are JSON. Errors of a request are returned as `{"error": "a sentence"}`. Separate threads do the work, two
+queries and one status at a time, so that neither the run's event loop nor its counters wait for it.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ _STATUS_SECONDS = 1.0
 _PATIENCE_SECONDS = 0.5
 
 _WINDOW_SECONDS = 60.0
-"""In which the pace of a run is measured."""
+"""Time window in which the pace of a run is measured."""
 
 Ask = Callable[[str, int, threading.Event], Selected]
-"""A query, the most rows wanted, and an event that says when nobody waits for them any more."""
+"""Arguments: a query, the maximum number of rows, and an event that is set when nobody waits for them any more."""
 
 
 class Pulse:
-    """Takes the counters of a run as they change, and tells them to whoever asks; `since` is when the run began."""
+    """Collects the counters of a run as they change, and returns them on request; `since` is the start of the run."""
 
     def __init__(self, campaign: str, since: datetime) -> None:
         self._run = {
@@ -67,7 +68,7 @@ class Pulse:
         """How the run ended, once it has."""
 
     def feed(self, now: Statistics) -> None:
-        """Take the counters of this moment; of those within a second the last is kept."""
+        """Record the current counters; of several within a second the last is kept."""
         recent = self._recent
         if len(recent) > 1 and now.elapsed - recent[-2].elapsed < 1.0:
             recent.pop()
@@ -76,9 +77,9 @@ class Pulse:
             recent.popleft()
 
     def document(self) -> dict[str, Any]:
-        """Who runs what since when, the counters, calls a second, and the seconds that are left at this pace.
+        """The run's process and start, the counters, calls per second, and the seconds left at this pace.
 
-        `seconds_left` is null as long as nothing has been settled, `ending` as long as the run goes on.
+        `seconds_left` is null while nothing has settled, `ending` while the run goes on.
         """
         first, last = (self._recent[0], self._recent[-1]) if self._recent else (Statistics(), Statistics())
         seconds = last.elapsed - first.elapsed
@@ -95,10 +96,10 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where the server's answers come from; `status` and `sql` are called in threads.
+    """The sources of the server's answers; `status` and `sql` are called in threads.
 
-    Both may raise InputError, whose sentence the client is told. Inside `hold` nothing is written to the store, until
-    the event that it yields is set; None where it cannot be held.
+    Both may raise InputError, whose message is sent to the client. Inside `hold` nothing is written to the store until
+    the event that it yields is set; None if the store cannot be held.
     """
 
     pulse: Pulse
@@ -109,9 +110,9 @@ class Answers:
 
 @contextlib.asynccontextmanager
 async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | None = None) -> AsyncIterator[None]:
-    """Answer on the socket beside a store, whose lock the caller holds: a socket that is there already is a dead one.
+    """Answer on the socket beside a store. The caller holds the store's lock, so an existing socket is stale.
 
-    Where none can be made, `warn` is told so in a sentence and nothing is served.
+    If no socket can be made, `warn` is called with a sentence and nothing is served.
     """
     path = socket_path(store)
     server = _SocketServer(answers)
@@ -141,7 +142,7 @@ class _SocketServer:
     _server: asyncio.Server | None = None
 
     async def start(self, path: Path) -> None:
-        """Listen. Raises OSError where no socket can be made."""
+        """Start to listen. Raises OSError if no socket can be made."""
         app = web.Application(client_max_size=1 << 20, middlewares=[_sentences])
         app.router.add_get("/status", self._show_status)
         app.router.add_get("/live", self._show_live)
@@ -152,12 +153,12 @@ class _SocketServer:
         )
         await self._runner.setup()
         handler = self._runner.server
-        assert handler is not None  # it is there from `setup` on
+        assert handler is not None  # it exists after `setup`
         with listening(path) as listener:
             self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=listener)
 
     async def stop(self, path: Path) -> None:
-        """Tell who watches that the run has ended, cancel what is still asked, and wait for the threads."""
+        """Notify watchers that the run has ended, cancel open requests, and wait for the threads."""
         if self._server is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
@@ -172,7 +173,7 @@ class _SocketServer:
         return _json(await asyncio.get_running_loop().run_in_executor(self._status, self._recent_status))
 
     def _recent_status(self) -> dict[str, Any]:
-        """The status document, made anew at most once a second however many ask."""
+        """The status document, computed at most once a second for any number of requests."""
         now = monotonic()
         if self._known is None or now - self._known[0] > _STATUS_SECONDS:
             self._known = now, self.answers.status()
@@ -203,10 +204,10 @@ class _SocketServer:
             given_up.set()  # answered, or cancelled: by a client that hung up, or by the end of the run
 
     def _sql_body(self, query: str, most: int, given_up: threading.Event) -> web.Response:
-        if given_up.is_set():  # while it waited for its turn
+        if given_up.is_set():  # while the query waited for its turn
             raise InputError("the query was given up")
         found = self.answers.sql(query, most, given_up)
-        rows = ",".join(json.dumps(row, allow_nan=False) for row in found.rows)  # one by one: the loop has its turns
+        rows = ",".join(json.dumps(row, allow_nan=False) for row in found.rows)  # one by one: the loop gets its turns
         text = f'{{"columns": {json.dumps(found.columns)}, "rows": [{rows}], "more": {json.dumps(found.more)}}}'
         return web.Response(body=text.encode(), content_type="application/json")
 
@@ -219,7 +220,7 @@ class _SocketServer:
         try:
             async with self.answers.hold() as over:
                 response = _lines()
-                response.force_close()  # its end tells the client
+                response.force_close()  # its end signals the end to the client
                 await response.prepare(request)
                 await response.write(_line({"held": True}))
                 with contextlib.suppress(TimeoutError):
@@ -231,7 +232,7 @@ class _SocketServer:
 
 @web.middleware
 async def _sentences(request: web.Request, handler: Any) -> web.StreamResponse:
-    """Errors as JSON with a sentence, like every other answer."""
+    """Return errors as JSON with a sentence, like every other answer."""
     try:
         response: web.StreamResponse = await handler(request)
     except InputError as error:

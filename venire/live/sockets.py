@@ -11,20 +11,20 @@ from pathlib import Path
 __all__ = ["connect", "listening", "socket_path"]
 
 _MAX_PATH = 100
-"""Bytes of a path that every Unix system takes as a socket's."""
+"""Length in bytes of a socket path that every Unix system accepts."""
 
 _PROCESS_FOLDERS = Path("/proc/self/fd")
-"""Where Linux shows what a process has open: a short way to a file that has a long path."""
+"""Folder where Linux lists a process's open files: it gives a short path to a file that has a long path."""
 
 
 def socket_path(store: Path) -> Path:
-    """Where the owner of a store is to be found while a campaign runs."""
+    """The path of the socket on which the owner of a store answers while a campaign runs."""
     real = Path(os.path.realpath(store))
     return real.with_name(real.name + ".sock")
 
 
 def connect(path: Path, seconds: float) -> socket.socket:
-    """A connection to a Unix socket, however long its path is. Raises OSError where nobody listens."""
+    """A connection to a Unix socket with a path of any length. Raises OSError if no process listens."""
     door = socket.socket(socket.AF_UNIX)
     door.settimeout(seconds)
     try:
@@ -44,9 +44,9 @@ def connect(path: Path, seconds: float) -> socket.socket:
 
 @contextlib.contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
-    """A socket that listens at `path` for this user alone; it appears there in one step, in place of an older one.
+    """A socket that listens at `path` for this user alone; it atomically replaces an older socket there.
 
-    It is bound under a short name first, through its folder where the whole path is too long for a socket.
+    It is first bound under a short name, relative to its folder if the whole path is too long for a socket.
     """
     made = path.with_name(f".venire-{os.getpid()}.sock")
     made.unlink(missing_ok=True)

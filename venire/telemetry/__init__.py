@@ -1,4 +1,4 @@
-"""Telemetry of a run: JSON lines, OpenTelemetry and Prometheus, each only where it was asked for."""
+"""Telemetry of a run: JSON lines, OpenTelemetry and Prometheus, each only if requested."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def observe(
     metrics_port: int | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Iterator[list[Observer]]:
-    """Observers for what was asked, which finish their work when the context ends.
+    """The requested observers, which finish their work when the context ends.
 
-    `otel` None: where a standard variable names a collector. Raises InputError for what cannot be done, before anything
-    is spent; `warn` is called with a sentence about each later failure.
+    `otel` None: use OpenTelemetry if a standard variable names a collector. Raises InputError for an impossible
+    request before any money is spent; `warn` is called with a sentence about each later failure.
     """
     observers: list[Observer] = []
 
@@ -69,7 +69,7 @@ def observe(
 
 
 def _wants_otel(asked: bool | None, environ: Mapping[str, str], warn: Callable[[str], None]) -> bool:
-    """Whether to send traces and metrics; where the environment asks and it cannot be, a warning says so."""
+    """Whether to send traces and metrics; warns if the environment requests it and it is impossible."""
     named = next((name for name in _ENDPOINTS if environ.get(name)), None)
     if asked is False or environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
@@ -100,7 +100,7 @@ def _extra(name: str) -> str:
 
 @contextmanager
 def run_events(session: Session, events: Events) -> Iterator[Callable[[CampaignSummary], None]]:
-    """Emit `run.started`, and at the end `run.ended`: with the ending `error` when nobody handed in a summary."""
+    """Emit `run.started`, and at the end `run.ended`, with the ending `error` if no summary was passed."""
     if not events.active:
         yield lambda summary: None
         return

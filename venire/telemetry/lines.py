@@ -1,4 +1,4 @@
-"""Events as JSON lines in a file, written by a thread of its own so that no call waits for a disk."""
+"""Events as JSON lines in a file, written by a separate thread so that no call waits for a disk."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from venire.orchestrator.recording.events import Event
 __all__ = ["EventLog"]
 
 _SECONDS = 0.2
-"""How long an event may wait for its line; the thread is not woken for single ones."""
+"""How long an event may wait to be written; the thread is not woken for single events."""
 
 _MAX_WAITING = 20_000
-"""Events kept for a file that takes none; more are counted and left out."""
+"""Events kept while the file accepts none; further events are counted and dropped."""
 
 _AT_ONCE = 1_000
 _FIRST = b'{"event":'
@@ -28,11 +28,11 @@ _MAX_CLOSING_SECONDS = 5.0
 
 
 class EventLog:
-    """An observer that appends one line an event to a file, a pipe or a device.
+    """An observer that appends one line per event to a file, a pipe or a device.
 
-    Raises InputError for a path that cannot be written, or that holds something else than events. Later failures, as a
-    full disk, are reported once through `warn`, by the thread. What could not be written is retried; where too much
-    waits, a line says how many events are missing.
+    Raises InputError for a path that cannot be written, or that holds anything but events. The thread reports the first
+    later failure, for example a full disk, through `warn`. Failed writes are retried; if too many events wait, a line
+    reports how many are missing.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
@@ -40,7 +40,7 @@ class EventLog:
         self._warn = warn
         self._descriptor, self._rest = _open(path)
         self._waiting: deque[Event] = deque()
-        self._lost = self._lost_told = 0  # the one is counted by the loop, the other by the thread
+        self._lost = self._lost_told = 0  # counted by the loop and by the thread
         self._warned = False
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="venire-events", daemon=True)
@@ -54,7 +54,7 @@ class EventLog:
             self._lost += 1
 
     def close(self) -> None:
-        """Write what is waiting and close the file; a pipe that nobody empties is given up after 5 seconds."""
+        """Write the waiting events and close the file; a pipe without a reader is given up after 5 seconds."""
         self._ending.set()
         self._thread.join(_MAX_CLOSING_SECONDS)
         if self._thread.is_alive():
@@ -67,7 +67,7 @@ class EventLog:
         os.close(self._descriptor)
 
     def _flush(self) -> None:
-        """Write what waits, as far as the file takes it."""
+        """Write the waiting events, as far as the file accepts them."""
         while self._write() and self._waiting:
             events = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
             lost = self._lost - self._lost_told
@@ -77,7 +77,7 @@ class EventLog:
             self._rest = b"".join(map(_line, events))
 
     def _write(self) -> bool:
-        """Write what is left of the last lines; whether the file took all of it."""
+        """Write the rest of the last lines; return whether the file accepted all of it."""
         try:
             while self._rest:
                 self._rest = self._rest[os.write(self._descriptor, self._rest) :]
@@ -93,7 +93,7 @@ class EventLog:
 
 
 def _open(path: Path) -> tuple[int, bytes]:
-    """A descriptor, and what has to be written before the first line: an end to a line that was cut short."""
+    """A descriptor, and the bytes to write before the first line: a line end after a truncated line."""
     if str(path) == "-":
         raise InputError("--events - is not possible, since standard output holds the board: name a file")
     try:  # a pipe that nobody reads is refused instead of waited for

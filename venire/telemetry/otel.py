@@ -1,6 +1,6 @@
 """A run as OpenTelemetry traces and metrics, sent to a collector by OTLP over HTTP.
 
-Attributes follow the conventions for generative AI where those have a name: see docs/events.md.
+Attributes follow the semantic conventions for generative AI where these define a name: see docs/events.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from venire.orchestrator.recording.events import Event
 __all__ = ["TRIALS_A_SECOND", "OpenTelemetryExporter"]
 
 TRIALS_A_SECOND = 10
-"""Settled trials that are traced at most, and failed ones as many; OTEL_TRACES_SAMPLER decides instead where set."""
+"""Maximum of traced settled trials a second, and of failed trials; OTEL_TRACES_SAMPLER, if set, replaces it."""
 
 _MAX_OPEN_TRIALS = 100_000
 _MAX_CLOSING_SECONDS = 10.0
@@ -57,8 +57,8 @@ _Attributes = dict[str, str | int | float]
 class OpenTelemetryExporter:
     """An observer that makes spans of the run, of trials and of their calls, and counts calls, tokens, times and money.
 
-    Endpoint, headers, sampling and resource come from the standard OTEL_* variables. `spans` and `metrics` replace what
-    sends, for tests. What a collector does not take is reported once through `warn`, from another thread.
+    Endpoint, headers, sampling and resource come from the standard OTEL_* variables. `spans` and `metrics` replace the
+    exporters, for tests. The first failure to send is reported through `warn`, from another thread.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class OpenTelemetryExporter:
             observer(event)
 
     def close(self) -> None:
-        """Send what is left; a collector that does not answer is given up after 10 seconds."""
+        """Send the remaining data; a collector that does not answer is given up after 10 seconds."""
         closing = [threading.Thread(target=one.shutdown, daemon=True) for one in (self._tracers, self._meters)]
         for thread in closing:
             thread.start()
@@ -102,7 +102,7 @@ class OpenTelemetryExporter:
 
 
 class _LibraryLog(logging.Handler):
-    """What the library logs for its users: the first complaint becomes a sentence, the others nothing."""
+    """Handles the library's log: the first complaint becomes a sentence, the others are dropped."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
@@ -126,7 +126,7 @@ class _LibraryLog(logging.Handler):
 
 
 class _Traces:
-    """Makes the spans of a trial when it has ended, from what was kept of it: then it is known which are worth it."""
+    """Makes the spans of a trial from its kept events after it has ended, when it is known whether to trace it."""
 
     def __init__(self, tracer: trace.Tracer, routes: Mapping[Any, _Attributes]) -> None:
         self._tracer = tracer
@@ -162,7 +162,7 @@ class _Traces:
         return self._all or self._second[event.name][1] <= TRIALS_A_SECOND
 
     def _trial(self, event: Event, calls: list[Event]) -> None:
-        """A trace of its own, linked to the run: a million trials in one trace would be of no use to anybody."""
+        """A separate trace, linked to the run: one trace with a million trials would be useless."""
         seconds: Any = event.fields["seconds"]
         span = self._tracer.start_span(
             "venire.trial",
@@ -193,7 +193,7 @@ class _Traces:
 
 
 class _Metrics:
-    """Counts are kept here and read by the library when it sends: adding each call there costs ten times as much."""
+    """Keeps counts that the library reads when it sends: adding each call in the library costs ten times as much."""
 
     def __init__(self, provider: MeterProvider, routes: Mapping[Any, _Attributes]) -> None:
         meter: Meter = provider.get_meter("venire")
@@ -244,7 +244,7 @@ class _Metrics:
 
 
 class _Count:
-    """A sum by attributes, in our words."""
+    """A sum by attributes, under our names."""
 
     def __init__(self, create: Callable[..., Any], name: str, unit: str, fields: str) -> None:
         self._sums: dict[tuple[tuple[str, str], ...], float] = {}
@@ -255,7 +255,7 @@ class _Count:
         self._sums[key] = self._sums.get(key, 0) + value
 
     def _observe(self, _: object) -> list[Observation]:
-        """Called by the library's thread: `list` takes the dictionary in one step."""
+        """Called by the library's thread: `list` copies the dictionary atomically."""
         return [
             Observation(value, {f"venire.{name}": one for name, one in key}) for key, value in list(self._sums.items())
         ]
@@ -266,7 +266,7 @@ def _histogram(meter: Meter, name: str, unit: str, fields: str, bounds: tuple[fl
 
 
 def _attributes(lane: Mapping[str, Any]) -> _Attributes:
-    """A lane in the words of the conventions for generative AI."""
+    """A lane as attributes of the semantic conventions for generative AI."""
     provider, model = str(lane["provider"]), str(lane["model"])
     if provider == "litellm" and "/" in model:
         provider, _, model = model.partition("/")
@@ -283,7 +283,7 @@ def _attributes(lane: Mapping[str, Any]) -> _Attributes:
 
 
 def _own(event: Event, *names: str) -> _Attributes:
-    """Fields as attributes of ours; what is not known is left out."""
+    """Fields as our attributes; unknown values are left out."""
     found: Mapping[str, Any] = event.fields
     return {f"venire.{name}": found[name] for name in names if found.get(name) is not None}
 

@@ -16,9 +16,9 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0, 300.0)
 
 
 class PrometheusExporter:
-    """An observer that counts, and answers `/metrics` on 127.0.0.1 at a port (0: a free one, which `port` has then).
+    """An observer that counts, and answers `/metrics` on 127.0.0.1 at a port (0: a free port, stored in `port`).
 
-    Raises InputError for a port that cannot be had.
+    Raises InputError for a port that cannot be opened.
     """
 
     def __init__(self, port: int) -> None:
@@ -70,7 +70,7 @@ class PrometheusExporter:
             lane.cost.inc(fields["cost_nano"] / 1e9)
 
     def _lane(self, name: Any) -> _LaneMetrics:
-        """The counters of one lane, kept since looking labels up costs more than counting."""
+        """The counters of one lane, cached because a lookup of labels costs more than counting."""
         if name not in self._lanes:
             self._lanes[name] = _LaneMetrics(self, name)
         return self._lanes[name]

@@ -1,11 +1,11 @@
-"""Contracts of the parts that packages can add: what a protocol, provider, policy, rating method or file format keeps.
+"""Contracts of the parts that packages can add: protocols, providers, policies, rating methods and file formats.
 
-Each is a function that raises AssertionError with a sentence, so that a test of any framework is one line:
+Each is a function that raises AssertionError with a sentence, so that a test in any framework is one line:
 
     def test_the_contract() -> None:
         venire.testing.check_protocol("scale")
 
-The names are those of the registries, so the part is tried as it is installed. Our own are held by the same functions.
+The names are those of the registries, so the installed part is tested. The same functions test our own parts.
 """
 
 from __future__ import annotations

@@ -35,11 +35,11 @@ model = "simulated/gpt-4-0613@1"
 
 
 def check_format(name: str, *, texts: Sequence[Path] = (), verdicts: Sequence[Path] = ()) -> None:
-    """Hold a registered file format to its contract. Raises AssertionError with what it does not keep.
+    """Check that a registered file format keeps its contract. Raises AssertionError with the broken rule.
 
-    `texts` and `verdicts` are realistic files of the format, wanted where it can be read. Reading them twice gives the
-    same; completions are of instructions that are there; verdicts are of two models, with labels 1, 0 and -1. A format
-    that can be written writes rows of a store with verdicts.
+    `texts` and `verdicts` are realistic files of the format, required if it can be read. Reading them twice gives the
+    same result; completions belong to instructions that exist; verdicts are about two models, with labels 1, 0 and -1.
+    A format that can be written writes rows of a store with verdicts.
 
     >>> check_format("preferences-messages")
     """

@@ -16,7 +16,7 @@ __all__ = ["check_method"]
 
 _STRENGTHS = np.array([-1.2, -0.6, 0.0, 0.7, 1.4])
 _MODELS = ("c", "e", "a", "d", "b")
-"""By strength, and not in the order of their names."""
+"""Ordered by strength, which is not the order of their names."""
 _INSTRUCTIONS = 60
 _JUDGES = ("x", "y", "z")
 _CLOSE = 1e-6
@@ -24,10 +24,10 @@ _OPTIONS = Options(replicates=20, covariates=("position",))
 
 
 def check_method(name: str) -> None:
-    """Hold a registered rating method to its contract. Raises AssertionError with what it does not keep.
+    """Check that a registered rating method keeps its contract. Raises AssertionError with the broken rule.
 
-    Of simulated verdicts (five models, three judges, 60 instructions, both orders) it finds the order of the models;
-    the order of rows and which side is called A change nothing; the same seed gives the same figures.
+    From simulated verdicts (five models, three judges, 60 instructions, both orders) it recovers the order of the
+    models; neither the order of rows nor the naming of side A matters; the same seed gives the same figures.
 
     >>> check_method("bradley-terry")
     """
@@ -44,9 +44,7 @@ def check_method(name: str) -> None:
     rng = np.random.default_rng(3)
     shuffled = _values(name, _shuffled(battles, rng), options)
     turned = _values(name, _turned(battles), options)
-    close = (
-        _CLOSE if method.orders or "ridge" in method.options else 5.0
-    )  # one battle after another depends on the order
+    close = _CLOSE if method.orders or "ridge" in method.options else 5.0  # sequential updates depend on the order
     for what, other in (("the order of rows", shuffled), ("which side is called A", turned)):
         worst = max(abs(values[model] - other[model]) for model in _MODELS)
         assert worst <= close * max(1.0, *map(abs, values.values())), f"{name}: {what} changes a value by {worst:g}"
@@ -58,7 +56,7 @@ def _options(name: str) -> Options:
 
 
 def _values(name: str, battles: Battles, options: Options) -> dict[str, float]:
-    """What a method gives each model: an order's positions, else ratings."""
+    """The method's value of each model: positions for an order, else ratings."""
     found = rate(battles, name, options)
     given = found.ratings.logits if found.position is None else -found.position
     assert np.isfinite(given).all(), f"{name}: a model that took part in many battles has no value"
@@ -109,7 +107,7 @@ def _shuffled(battles: Battles, rng: np.random.Generator) -> Battles:
 
 
 def _turned(battles: Battles) -> Battles:
-    """The same verdicts with the other side called A."""
+    """The same verdicts with sides A and B exchanged."""
     assert battles.score is not None
     assert battles.human is not None
     return replace(

@@ -19,11 +19,11 @@ _ELO = {model: ELO_MEAN + 60 * n for n, model in enumerate(_MODELS)}
 
 
 def check_policy(name: str) -> None:
-    """Hold a registered policy to its contract. Raises AssertionError with what it does not keep.
+    """Check that a registered policy keeps its contract. Raises AssertionError with the broken rule.
 
     The same state, phase and seed give the same picks; each is a pair of two models of the field, A before B by name,
-    and none comes twice; a policy that crosses names no instruction and joins all models, any other names one of each,
-    leaves out what was asked or is barred, and chooses no more than it was asked for.
+    and no pick is repeated. A policy that crosses names no instruction and connects all models. Any other policy names
+    an instruction for each pick, skips battles that were asked or are barred, and respects the requested number.
 
     >>> check_policy("balanced")
     """
@@ -58,7 +58,7 @@ def _check_picks(name: str, picks: list[Pick], number: int, state: PlanState, *,
 
 
 def _joined(picks: list[Pick]) -> set[str]:
-    """The models that a chain of matchups joins to the first."""
+    """The models that a chain of matchups connects to the first."""
     found, grown = {picks[0].model_a}, True
     while grown:
         more = {one for pick in picks for one in (pick.model_a, pick.model_b) if {pick.model_a, pick.model_b} & found}
@@ -68,7 +68,7 @@ def _joined(picks: list[Pick]) -> set[str]:
 
 
 def _states(crossed: bool) -> list[PlanState]:
-    """Nothing known; and, for battles, a part asked, with ratings and their errors."""
+    """A state without data and, for battles, a state with some battles asked, ratings and errors."""
     empty = np.zeros((0, 3), np.int32)
     new = PlanState(_MODELS, _ELO, _INSTRUCTIONS, asked=empty, judges=(JudgeHabit(),))
     if crossed:

@@ -38,16 +38,16 @@ _NONSENSE = ("Hm.", "<think>1", "{", "[[", "\N{SNOWMAN}", "1 or 2, A or B, who k
 _JUDGE = "simulated/gpt-4-0613@1"
 _QUESTIONS = 40
 _WINS = 0.8
-"""Share of pairs that the better of two models wins before a good judge, at the least, 1,000 Elo points apart."""
+"""Minimum share of pairs that the better of two models, 1,000 Elo points apart, wins with a good judge."""
 
 
 def check_protocol(name: str) -> None:
-    """Hold a registered protocol to its contract. Raises AssertionError with what it does not keep.
+    """Check that a registered protocol keeps its contract. Raises AssertionError with the broken rule.
 
-    Its number is its own; its prompts are there; each example is read as it says, and none before its last reply;
-    nonsense, a refusal and a reply that was cut are outcomes and never errors; texts stand in their fences and no model
-    is named; what a judge's options put in front is sent. Where it can be rehearsed, simulated judges are read, and of
-    two models far apart the better one wins in both orders: a scale that is read the wrong way round fails here.
+    Its number is unique; its prompts exist; each example is read as declared, and not before its last reply;
+    nonsense, a refusal and a truncated reply are outcomes and never errors; texts are inside their fences and no model
+    is named; texts that a judge's options prepend are sent. If it can be rehearsed, simulated judges are readable, and
+    the better of two very different models wins in both orders: a scale that is read in reverse fails here.
 
     >>> check_protocol("binary")
     """
@@ -122,7 +122,7 @@ def _check_request(name: str, entry: ProtocolEntry) -> None:
 
 
 def _check_side(name: str, entry: ProtocolEntry) -> None:
-    """Of a good model and a bad one the good one wins, whichever is shown first."""
+    """Check that a good model beats a bad model in both orders."""
     texts = [
         (f"q{n}", f"Question {n}?", model, f"The {model} answer to question {n}.")
         for n in range(_QUESTIONS)

@@ -1,4 +1,4 @@
-"""The contract of a provider, held against a server on loopback."""
+"""The contract of a provider, tested against a server on loopback."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SECONDS = 20.0
 
 
 def check_provider(name: str, body: Callable[[str], bytes], *, model: str = "judge") -> None:
-    """Hold a registered provider to its contract. Raises AssertionError with what it does not keep.
+    """Check that a registered provider keeps its contract. Raises AssertionError with the broken rule.
 
-    `body` makes the body of an answer with this text, as the vendor writes it. One request means the same bytes; one
-    call is one HTTP request with the key in a header, and its text, tokens and raw answer come back; statuses are the
-    faults that they stand for, Retry-After is read, what cannot be read is transient; the key is in no error; a
-    cancelled call ends at once, and a closed provider leaves no connection.
+    `body` makes the vendor's response body for a text. Equal requests give equal bytes; one call is one HTTP request
+    with the key in a header, and returns text, tokens and the raw answer. Statuses map to their faults, Retry-After is
+    read, and an unreadable answer is a transient fault. The key is in no error. A cancelled call ends at once, and a
+    closed provider leaves no connection.
 
     >>> import json
     >>> def body(text):
@@ -104,13 +104,13 @@ async def _check_cancelled(name: str, provider: Provider, server: _ScriptedServe
 
 @dataclass
 class _ScriptedServer:
-    """Answers each request with `answer`, a status, headers and a body; with None never."""
+    """Answers each request with `answer`, a status, headers and a body; None: never answers."""
 
     url: str = ""
     answer: tuple[int, dict[str, str], bytes] | None = None
     received: list[tuple[str, bytes]] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by a request that is not answered."""
+    """Set by a request that gets no answer."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -125,7 +125,7 @@ class _ScriptedServer:
                     writer.write(self._written(*self.answer))
                     await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            return  # the client has gone, or the contract has been tried
+            return  # the client has gone, or the check is over
 
     @staticmethod
     def _written(status: int, headers: dict[str, str], body: bytes) -> bytes:

@@ -1,1 +1,1 @@
-"""What people see on a terminal: all that imports rich."""
+"""Terminal output: all modules that import rich."""

@@ -1,4 +1,4 @@
-"""An audit for eyes: what to worry about first, then what is fine, then what could not be looked at."""
+"""Terminal output of an audit: worries first, then harmless findings, then checks that could not be made."""
 
 from __future__ import annotations
 

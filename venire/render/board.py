@@ -1,4 +1,4 @@
-"""A board for eyes: models by rating, judges by consistency, what the method found, and grounds to doubt them."""
+"""Terminal output of a board: models by rating, judges by consistency, the method's findings, and reasons to doubt."""
 
 from __future__ import annotations
 

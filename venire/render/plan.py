@@ -1,4 +1,4 @@
-"""A plan for eyes: what will be asked and why, what it will cost, and how wide its intervals will be."""
+"""Terminal output of a plan: its calls and their reasons, its cost, and the expected widths of its intervals."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import stdev
 from typing import Any
 
 from rich.cells import cell_len
@@ -161,7 +162,7 @@ def _show_doubts(screen: Console, board: Board) -> None:
         for group in facts["groups"]:
             screen.print("  " + plain(", ".join(group)))
     if agreement := facts["agreement"]:
-        agreed = _format_agreement(agreement)
+        agreed = _format_agreement(agreement) + ("" if agreement["mae"] is None else _format_spread(board))
         screen.print(f"agreement with the reference: {agreed}   verdicts: {agreement['verdicts']}")
     screen.print()
 
@@ -186,6 +187,15 @@ def _format_agreement(agreement: Mapping[str, Any]) -> str:
         return ", ".join(parts)
     parts = [f"{name} {_number(agreement[name.lower()]) or 'none'}" for name in ("Pearson", "Spearman")]
     return ", ".join([*parts, f"MAE {agreement['mae']:.0f} Elo"])
+
+
+def _format_spread(board: Board) -> str:
+    """How many times as wide as the reference's the ratings are spread: what most of a large MAE comes from."""
+    rated = [(row.elo, row.reference) for row in board.models if None not in (row.elo, row.reference)]
+    if len(rated) < 3:
+        return ""
+    ours, theirs = (stdev(values) for values in zip(*rated, strict=True))
+    return f" (ratings spread {ours / theirs:.1f} times as wide as the reference's)" if theirs else ""
 
 
 def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:

@@ -147,7 +147,7 @@ def _show_generated(out: Console, session: Session) -> None:
         (plain(one.judge), f"{one.settled:,}", f"{one.read:,}", f"{one.settled - one.read:,}", money(one.cost))
         for one in judge_readability(session.store, session.planned.id)
     ]
-    tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows)
+    tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows, unless_all=money(0))
 
 
 def fast_loop() -> Callable[[], Any] | None:
@@ -196,7 +196,7 @@ def _show_routes(screen: Console, summary: CampaignSummary) -> None:
         )
         for name, calls in sorted(summary.routes.items())
     ]
-    tabulate(screen, head, rows)
+    tabulate(screen, head, rows, unless_all=money(0))
     for name, calls in sorted(summary.routes.items()):
         if calls.slowed >= _SLOWED_SECONDS:
             responses = calls.ended[Fault.RATE_LIMITED]

@@ -37,6 +37,10 @@ _LONG_INPUT_POLICY = {
     "middle": "the middle of their completions is cut out",
 }
 _FAR_OFF = 0.1
+_UNITS = (
+    "battle: a matchup on an instruction; trial: a battle in one order by one judge, with one verdict; judgment: the "
+    "verdicts of a battle's orders"
+)
 
 
 def show_plan(screen: Console, session: Session) -> None:
@@ -44,6 +48,8 @@ def show_plan(screen: Console, session: Session) -> None:
     planned, chosen, progress = session.planned, session.planned.design, session.progress
     settings = session.campaign.plan.phases[0]
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
+    if session.campaign.pair_judges:
+        screen.print(_UNITS, style="dim")
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
     wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
     if len(chosen.matchups) < wanted:
@@ -194,9 +200,17 @@ def show_forecast(screen: Console, rows: Sequence[JudgeForecast], asked: str) ->
     cells = [_cells(row) for row in rows]
     if len(rows) > 1:
         cells.append(_in_all(rows))
-    tabulate(screen, head, cells)
+    tabulate(screen, head, cells, unless_all=money(0))
     for sentence in _notes(rows):
         screen.print(sentence, style="dim")
+
+
+def _calls_a_trial(rows: Sequence[JudgeForecast]) -> str:
+    """One figure where all respondents have the same, else one for each of a few."""
+    each = {plain(row.judge): f"{row.calls / row.trials:.3g}" for row in rows if row.trials}
+    if len({*each.values()}) == 1:
+        return next(iter(each.values()))
+    return few([f"{number} of {name}" for name, number in each.items()], 4) or "none"
 
 
 def _cells(row: JudgeForecast) -> tuple[str, ...]:
@@ -229,7 +243,7 @@ def _time(row: JudgeForecast) -> str:
 
 def _notes(rows: Sequence[JudgeForecast]) -> list[str]:
     learnt = [row for row in rows if row.learnt and row.trials]
-    notes = []
+    notes = [f"calls a trial: {_calls_a_trial(rows)}{'' if any(row.most for row in rows) else '; nothing costs money'}"]
     if len(learnt) < len([row for row in rows if row.trials]):
         whose = "" if not learnt else " of the others"
         notes.append(

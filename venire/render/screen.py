@@ -39,13 +39,21 @@ _ROOM_FOR_A_BAR = 120
 
 
 def tabulate(
-    screen: Console, head: Sequence[str], rows: Sequence[Sequence[str]], *, name: int = 0, title: str | None = None
+    screen: Console,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    name: int = 0,
+    title: str | None = None,
+    unless_all: str | None = None,
 ) -> None:
     """Print a table of figures, all but column `name` to the right, without cutting a word of them.
 
     Where the screen is too narrow, headings are broken between words, then names anywhere; at last rows become lines.
+    Columns in which every cell is `unless_all`, such as a price of nothing, are left out.
     """
-    columns = list(zip(head, *rows, strict=True))
+    columns = [one for one in zip(head, *rows, strict=True) if unless_all is None or {*one[1:]} != {unless_all}]
+    head, *rows = zip(*columns, strict=True)
     full = [max(map(cell_len, column)) for column in columns]
     tight = [max(cell_len(word) for cell in column for word in cell.split() or [""]) for column in columns]
     room = screen.width - _GAP * (len(columns) - 1)

@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 MIN_READABLE = 0.9
+_APART = 0.05
+"""Difference of the shares read in the two orders that is worth a warning."""
 """A judge of whom less is read is named: its figures are those of the trials it answers in form."""
 
 _JUDGES_SHARE = 20
@@ -175,12 +177,19 @@ def _format_served(model: Mapping[str, Any]) -> str:
 
 
 def show_readability(screen: Console, judges: Sequence[JudgeReadability]) -> None:
-    """A line a judge: how much could be read in each order, and how often the order decided; a warning of little."""
+    """A line a judge: how much could be read, and how often the order decided; a warning of little."""
     if not judges:
         return
-    head = ("judge", "protocol", "settled", "readable", "A first", "B first", "flips", "flagged", "cost")
-    tabulate(screen, head, [_row(one) for one in judges])
+    head = ("judge", "protocol", "settled", "readable", "flips", "flagged", "cost")
+    tabulate(screen, head, [_row(one) for one in judges], unless_all=money(0))
     for one in judges:
+        orders = ((one.a_first_read, one.a_first), (one.b_first_read, one.b_first))
+        shares = [read / shown for read, shown in orders if shown]
+        if len(shares) == 2 and abs(shares[0] - shares[1]) > _APART:
+            screen.print(
+                f"warning: judge {plain(one.judge)} was readable in {shares[0]:.1%} of the trials with A first and in "
+                f"{shares[1]:.1%} of those with B first: the verdicts that are left may favour one side"
+            )
         if one.readable is not None and one.readable < MIN_READABLE:
             screen.print(
                 f"warning: of judge {plain(one.judge)} ({one.protocol}) only {one.readable:.1%} could be "
@@ -195,8 +204,6 @@ def _row(one: JudgeReadability) -> tuple[str, ...]:
         one.protocol,
         f"{one.settled:,}",
         "-" if one.readable is None else f"{one.readable:.1%}",
-        _share(one.a_first_read, one.a_first),
-        _share(one.b_first_read, one.b_first),
         _share(one.flips, one.both_read),
         f"{one.flagged:,}",
         money(one.cost),

@@ -28,11 +28,18 @@ def test_a_judge_of_whom_too_little_can_be_read_is_called_out_by_name() -> None:
     unasked = JudgeReadability("unasked", "listwise", 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0)
     said = told([good, poor, unasked])
     rows = [line.split() for line in said.splitlines()]
-    assert ["good", "two-stage", "200", "90.0%", "100.0%", "80.0%", "10.0%", "0", "$5.00"] in rows
-    assert ["poor", "direct", "110", "89.0%", "-", "-", "-", "3", "$0.00"] in rows
+    assert ["good", "two-stage", "200", "90.0%", "10.0%", "0", "$5.00"] in rows
+    assert ["poor", "direct", "110", "89.0%", "-", "3", "$0.00"] in rows
     assert "warning: of judge poor (direct) only 89.0% could be read" in said
-    assert "of judge good" not in said
+    assert "warning: judge good was readable in 100.0% of the trials with A first and in 80.0% of those with B" in said
+    assert "judge poor was" not in said
     assert "of judge unasked" not in said
+
+
+def test_a_cost_of_nothing_has_no_column() -> None:
+    free = JudgeReadability("free", "two-stage", 200, 190, 0, 100, 95, 100, 95, 80, 8, 0, 0)
+    assert "$" not in told([free])
+    assert "cost" not in told([free])
 
 
 def test_nothing_is_told_of_a_campaign_without_verdicts() -> None:

@@ -81,6 +81,10 @@ def test_a_plan_cuts_no_figure(write_campaign: Write, width: int) -> None:
     assert "…" not in out.getvalue()
     for figure in (row.trials, row.calls, row.input_tokens, row.output_tokens):
         assert f"{figure:,}" in words_of(out)
+    said = " ".join(out.getvalue().split())
+    assert "battle: a matchup on an instruction; trial:" in said
+    assert "calls a trial: 2; nothing costs money" in said
+    assert "$" not in said
 
 
 @pytest.mark.parametrize("width", range(12, 60))

@@ -18,6 +18,7 @@ from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
 from venire.ratings.data.validation import finite_or_none
+from venire.ratings.inference.one_sided import OneSided, one_sided
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
@@ -39,11 +40,12 @@ _SECONDS = 1.0
 class ModelRow:
     """One model: its rating, standard error and interval in Elo points, None where no estimate exists.
 
-    `logit` is the same rating in log odds, `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is
-    best), `battles` the number of its judgments. Models of one `tier` are not separated from the tier's first; `best`
-    is the probability that the model's true rating is the highest. `group` counts from 1 and is None where all models
-    were rated together; `reference` is a rating known in advance; `figures` are specific to the method. `position` is
-    the place in the order of a method that gives an order, equal models at their mean; otherwise None.
+    A model that won or lost everything has no rating, and an interval with one end. `logit` is the rating in log odds,
+    `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is best), `battles` the number of its
+    judgments. Models of one `tier` are not separated from the tier's first; `best` is the probability that the model's
+    true rating is the highest. `group` counts from 1 and is None where all models were rated together; `reference` is a
+    rating known in advance; `figures` are specific to the method. `position` is the place in the order of a method that
+    gives an order, equal models at their mean; otherwise None.
     """
 
     model: str
@@ -102,6 +104,10 @@ class Board:
         return rounded
 
 
+_RATES = ("win-rate", "win-rate-balanced")
+"""Methods whose Elo is performance against the field: a bound of the strength behind wins is not on that scale."""
+
+
 def build(
     battles: Battles,
     *,
@@ -140,7 +146,7 @@ def build(
         method=method,
         gauge=rated.ratings.gauge,
         verdicts=origin,
-        models=_model_rows(judgments, rated, reference or {}),
+        models=_model_rows(judgments, rated, reference or {}, _sides(judgments, rated, told.level)),
         judges=measured,
         judge_figures=_judge_figures(rated, [row.judge for row in measured]),
         ordered=rated.position is not None,
@@ -173,7 +179,24 @@ def _nothing(judgments: Judgments) -> Rated:
     return unrated(judgments.comparisons(), dict.fromkeys(judgments.models, "took part in no readable judgment"))
 
 
-def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, float]) -> tuple[ModelRow, ...]:
+def _sides(judgments: Judgments, rated: Rated, level: float) -> Mapping[str, OneSided]:
+    """The models wholly above or below the largest group of rated models, and the bounds of their ratings."""
+    group = largest_group(rated)
+    if group is None or rated.position is not None:
+        return {}
+    elo = np.where(rated.group == group, rated.ratings.elo, math.nan)
+    turned = any((column < 0).any() for name, column in rated.judge_figures.items() if name == "ability")
+    if turned or np.isfinite(elo).all():
+        return {}
+    found = one_sided(judgments.comparisons(), elo, level=level)
+    if rated.ratings.method in _RATES:
+        return {name: replace(side, bound=None) for name, side in found.items()}
+    return found
+
+
+def _model_rows(
+    judgments: Judgments, rated: Rated, reference: Mapping[str, float], outside: Mapping[str, OneSided]
+) -> tuple[ModelRow, ...]:
     sides = np.concatenate([judgments.model_a, judgments.model_b])
     battles = np.bincount(sides, minlength=len(judgments.models)).tolist()
     count = dict(zip(judgments.models, battles, strict=True))
@@ -200,13 +223,27 @@ def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, floa
         )
         for place, name in enumerate(found.models)
     ]
-    return tuple(sorted(rows, key=_place))
+    rows = [_bounded(row, outside[row.model]) if row.model in outside and row.elo is None else row for row in rows]
+    return tuple(sorted(rows, key=lambda row: _place(row, outside.get(row.model))))
 
 
-def _place(row: ModelRow) -> tuple[float, float, str]:
-    """Sort key: rating, then position; values that print alike are tied, since the last bits must not decide."""
+def _bounded(row: ModelRow, side: OneSided) -> ModelRow:
+    """A model without a rating, with an interval that is open to the side on which it stands."""
+    return replace(row, lo=side.bound) if side.above else replace(row, hi=side.bound)
+
+
+def _place(row: ModelRow, side: OneSided | None) -> tuple[int, int, float, float, str]:
+    """Sort key: side of the rated models, rating, then position.
+
+    Values that print alike are tied, since the last bits must not decide. Groups wholly above or below the largest one
+    are in the order of their wins: their ratings, each in a gauge of its own, cannot be compared.
+    """
+    tier = 0 if side is None else -1 if side.above else 1
     rating = math.inf if row.elo is None else -round(row.elo, 6)
-    return rating, math.inf if row.position is None else round(row.position, 6), row.model
+    position = math.inf if row.position is None else round(row.position, 6)
+    if side is None and row.elo is None and row.position is None:
+        tier = 3 if row.battles == 0 else 2
+    return tier, (row.group or 0) if tier else 0, rating, position, row.model
 
 
 def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:

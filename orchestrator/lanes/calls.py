@@ -67,6 +67,8 @@ class Step:
     """Nano-dollars of the attempts made now."""
     tries: int = 0
     """Attempts made now."""
+    reply: Reply | None = None
+    """What came of the last attempt made now."""
 
 
 @dataclass(slots=True)

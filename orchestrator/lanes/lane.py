@@ -343,7 +343,7 @@ class Lane:
         worker = asyncio.current_task()
         counters.sending.add(worker)
         try:
-            reply = result.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
+            reply = result.reply = step.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
         except CallError as error:
             result.error = error
             raise

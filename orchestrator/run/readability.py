@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 
 from venire.arena.campaigns import QualitySettings
@@ -18,7 +18,6 @@ _FIRST, _INSTRUCTIONS = 20, 3
 _EXCERPT = 100
 """Characters of a reply that an example has from its beginning, and from its end."""
 
-_OF_THE_TEXTS = frozenset({Status.FILTERED, Status.TOO_LONG})
 _REMEDY = {
     Status.UNREADABLE: "look whether its protocol and prompts fit the model (`venire prompts render FILE`)",
     Status.REFUSED: "it declines to answer: change its prompts, or take another model",
@@ -40,18 +39,18 @@ class ReadabilityMonitor:
 
     def __init__(self, quality: QualitySettings, recent: Iterable[tuple[int, int, int]]) -> None:
         self._least = quality.give_up
-        self._last: dict[int, deque[tuple[int, Status]]] = {}
+        self._last: defaultdict[int, deque[tuple[int, Status]]] = defaultdict(lambda: deque(maxlen=WINDOW))
         for respondent, instruction, status in recent:
             self.add(respondent, instruction, Status(status))
 
     def add(self, respondent: int, instruction: int, status: Status) -> None:
         """Count another verdict of a judge."""
-        if status not in _OF_THE_TEXTS:
-            self._last.setdefault(respondent, deque(maxlen=WINDOW)).append((instruction, status))
+        if status is not Status.FILTERED and status is not Status.TOO_LONG:
+            self._last[respondent].append((instruction, status))
 
     def is_unreadable(self, respondent: int) -> bool:
         """Whether so few of its last verdicts could be read that the judge is asked no more."""
-        last = self._last.get(respondent, deque())
+        last = self._last[respondent]
         if sum(status is Status.OK for _, status in last) >= self._least * len(last):
             return False
         mostly_unreadable = 2 * sum(status is Status.UNREADABLE for _, status in last) > len(last)

@@ -80,16 +80,12 @@ class TrialRunner:
         start, budget = self._clock.monotonic(), self._budgets[pending.respondent]
         steps: list[Step] = []
 
-        last = pending.replies[-1] if pending.replies else None
-
-        async def ask(number: int, request: Request) -> Reply:
-            nonlocal last
+        def ask(number: int, request: Request) -> Awaitable[Reply]:
             if pending.respondent in self._unreadable:
                 raise UnreadableError
             attempts = pending.attempts.get(number, 0)
             steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
-            last = await lane.ask(steps[-1], request, price, budget)
-            return last
+            return lane.ask(steps[-1], request, price, budget)
 
         def cost() -> int:
             return pending.cost + sum([step.cost for step in steps])
@@ -105,7 +101,7 @@ class TrialRunner:
         verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
         self._recorder.verdict(pending.id, verdict, cost())
         self.settled += 1
-        self._on_verdict(pending, outcome.status, last)
+        self._on_verdict(pending, outcome.status, steps[-1].reply if steps else None)
         if self._events.active:
             seconds = self._clock.monotonic() - start
             self._emit_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())

@@ -146,7 +146,9 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
     a, b, y = data.a[used], data.b[used], data.y[used]
     for_a, for_b = weight[used] / share_a[used], weight[used] / share_b[used]
     counted = _by_model(a, for_a, b, for_b, size)
-    rate = np.where(counted > 0.0, _by_model(a, for_a * y, b, for_b * (1.0 - y), size), np.nan)
+    with np.errstate(invalid="ignore"):
+        # Shares sum to 1 but for rounding: whoever won everything must have exactly 1, whose log odds are infinite.
+        rate = _by_model(a, for_a * y, b, for_b * (1.0 - y), size) / counted
     centre_a, centre_b = _centres(data, method, rate, used)
     group, count = cluster_codes(None if data.cluster is None else data.cluster[used], len(y))
     covariance = outer_products_by_cluster(

@@ -165,6 +165,24 @@ def test_groups_are_rated_apart_and_named(table: Table) -> None:
     assert diagnostics["no_estimate"] == {"top": "won every judgment it took part in: no finite rating exists"}
 
 
+def test_who_won_everything_stands_on_top_and_who_lost_everything_at_the_bottom(table: Table) -> None:
+    rows = [("a", "b", winner, "j", f"i{n}") for n, winner in enumerate(["first", "second", "first"] * 4)]
+    rows += [(name, other, "first", "j", f"i{n}") for name in ["top"] for other in ("a", "b", "low") for n in range(12)]
+    rows += [(name, "low", "first", "j", f"i{n}") for name in ("a", "b") for n in range(12)]
+    for method in ("bradley-terry", "m-elo", "am-elo", "win-rate"):
+        found = board(table(rows), method=method)["models"]
+        assert [row["model"] for row in found] == ["top", "a", "b", "low"], method
+        top, low = found[0], found[-1]
+        assert (top["elo"], top["hi"], low["elo"], low["lo"]) == (None, None, None, None)
+        if method == "win-rate":
+            assert (top["lo"], low["hi"]) == (None, None), "performance against the field is another scale"
+        else:
+            assert top["lo"] > low["hi"]
+    with_prior = board(table(rows), options={"ridge": 0.1})["models"]
+    assert [row["model"] for row in with_prior] == ["top", "a", "b", "low"]
+    assert all(row["elo"] is not None for row in with_prior)
+
+
 def test_agreement_stays_within_the_largest_group(table: Table, rows: Rows) -> None:
     apart = [*rows, ("p", "q", "tie"), ("loser", "a", "second")]
     found = board(table(apart), reference={"a": 3.0, "b": 2.0, "e": 1.0, "p": 9.0, "loser": 0.0})["diagnostics"]
@@ -177,6 +195,7 @@ def test_why_a_model_has_no_rating_is_said(table: Table) -> None:
     found = board(table(chain))
     reasons = found["diagnostics"]["no_estimate"]
     assert [row["elo"] for row in found["models"]] == [None] * 4
+    assert [row["model"] for row in found["models"]] == ["a", "b", "c", "d"]
     assert reasons["a"].startswith("won every")
     assert reasons["b"].startswith("no chain of wins")
     assert reasons["c"].startswith("lost every")

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from venire.render.screen import tabulate
-from venire.reports.board import Board
+from venire.reports.board import Board, ModelRow
 from venire.reports.comparison import Comparison
 from venire.reports.wording import few
 from venire.wording import plain
@@ -73,7 +73,14 @@ def _rating_column(board: Board) -> dict[str, list[str]]:
     """Ratings, or places where the method gives an order and no ratings."""
     if board.ordered:
         return {"position": ["none" if row.position is None else f"{row.position:.4g}" for row in board.models]}
-    return {"Elo": ["none" if row.elo is None else f"{row.elo:.0f}" for row in board.models]}
+    return {"Elo": [_elo(row) for row in board.models]}
+
+
+def _elo(row: ModelRow) -> str:
+    """The rating, or the bound of one that is not finite."""
+    if row.elo is not None:
+        return f"{row.elo:.0f}"
+    return f"over {row.lo:.0f}" if row.lo is not None else f"under {row.hi:.0f}" if row.hi is not None else "none"
 
 
 def show_comparison(screen: Console, comparison: Comparison) -> None:
@@ -150,6 +157,11 @@ def _show_doubts(screen: Console, board: Board) -> None:
     for reason in dict.fromkeys(facts["no_estimate"].values()):
         names = [plain(name) for name, why in facts["no_estimate"].items() if why == reason]
         screen.print(f"no rating: {few(names)}: {reason}")
+    if any(row.elo is None and (row.lo, row.hi) != (None, None) for row in board.models):
+        screen.print(
+            f"over, under: one-sided {_percent(facts['level'])} bounds, opponents' ratings held; --ridge 0.1, a weak "
+            "prior, gives every model a rating"
+        )
     if conformal := facts.get("conformal"):
         _show_conformal(screen, conformal)
     if effects := facts.get("covariates"):

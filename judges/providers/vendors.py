@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from urllib.parse import urlsplit
 from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import Fault
 
-__all__ = ["VENDORS", "Vendor", "find_context", "find_price", "vendor_of"]
+__all__ = ["VENDORS", "KnownModel", "Vendor", "find_context", "find_model", "find_price", "price_table", "vendor_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,35 @@ _MODES = frozenset({"chat", "completion", "responses"})
 _NANO_PER_MILLION_TOKENS = 10**9 * 10**6
 
 
+_TABLE_DATES = {"1.106.2": "2026-10-21"}
+"""The day on which a release of litellm was built, from its wheel: an installed package no longer has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model in the price table: its `entry` there, its price, and how many tokens it takes in; None: not given."""
+
+    entry: str
+    price: TokenPrice | None
+    context: int | None
+
+
+def price_table() -> str | None:
+    """The name of the price table, with its date where that is known; None where litellm is not installed."""
+    if not _table():
+        return None
+    release = version("litellm")
+    dated = f" of {_TABLE_DATES[release]}" if release in _TABLE_DATES else ""
+    return f"the table of litellm {release}{dated}"
+
+
+def find_model(model: str, base_url: str | None = None) -> KnownModel | None:
+    """The entry of a model in the price table, found by its name as `find_price` does; None where there is none."""
+    if (name := _entry_name(model, base_url)) is None:
+        return None
+    return KnownModel(name, find_price(model, base_url), find_context(model, base_url))
+
+
 def find_price(model: str, base_url: str | None = None) -> TokenPrice | None:
     """The price of a model, in nano-dollars per million tokens rounded up; None where the table does not know it.
 
@@ -185,11 +215,16 @@ def find_context(model: str, base_url: str | None = None) -> int | None:
 
 
 def _entry(model: str, base_url: str | None) -> Mapping[str, Any] | None:
+    name = _entry_name(model, base_url)
+    return None if name is None else _table()[name]
+
+
+def _entry_name(model: str, base_url: str | None) -> str | None:
     table = _table()
     prefix = vendor_of(base_url or "").prices
     names = (f"{prefix}/{model}" if prefix else model, model, model.partition("/")[2])
-    entry = next((table[name] for name in names if name in table), None)
-    return entry if entry is not None and entry.get("mode") in _MODES else None
+    name = next((name for name in names if name in table), None)
+    return name if name is not None and table[name].get("mode") in _MODES else None
 
 
 def _rate(dollars_per_token: object) -> int | None:

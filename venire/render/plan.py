@@ -14,6 +14,7 @@ from venire.arena.records import Shape
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
 from venire.judges import REASONS_TOKENS
+from venire.judges.providers.vendors import price_table
 from venire.orchestrator.costs.call_cost import LEVEL
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast
 from venire.orchestrator.designs import PlannedCampaign, Replayed
@@ -81,8 +82,17 @@ def show_plan(screen: Console, session: Session) -> None:
     budget = [_limits(campaign.budget)]
     for budgets in (campaign.judge_budgets, campaign.model_budgets):
         budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
+    _show_price_source(screen, campaign)
     screen.print(f"budget: {'; '.join(budget)}\n", style="dim")
     _show_long_forecast(screen, session.forecast_long())
+
+
+def _show_price_source(screen: Console, campaign: CampaignSettings) -> None:
+    """Whose prices are not the campaign file's."""
+    looked_up = [one.name for one in campaign.judges if one.price is None and not one.free and one.recorded is None]
+    if looked_up:
+        names = plain(few(looked_up, 8))
+        screen.print(f"prices of {names}: {price_table()}; compare with your provider's page", style="dim")
 
 
 def _made_of(session: Session) -> str:

@@ -102,3 +102,23 @@ def test_the_worst_case_is_never_less_than_the_estimate():
     assert worst_case(b"x" * 301) == 301
     for text in ("word " * 100, "数学" * 100, ""):
         assert worst_case(text.encode()) >= estimate(text)
+
+
+def test_the_table_is_named_with_the_date_of_the_locked_release(request):
+    """A new release in requirements.lock needs its date in `_TABLE_DATES`: that of the files in its wheel."""
+    lock = (request.config.rootpath / "requirements.lock").read_text(encoding="utf-8")
+    (locked,) = [line.split()[0] for line in lock.splitlines() if line.startswith("litellm==")]
+    assert locked.removeprefix("litellm==") in vendors._TABLE_DATES
+    assert "the table of litellm" in vendors.price_table()
+
+
+def test_an_entry_is_named_as_it_was_found(table):
+    price = {"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "max_input_tokens": 9}
+    table(
+        {"m": price, "openrouter/m": {**price, "max_input_tokens": 5}, "picture": {**price, "mode": "image_generation"}}
+    )
+    assert vendors.find_model("m") == vendors.KnownModel("m", TokenPrice(10**9, 2 * 10**9), 9)
+    assert vendors.find_model("x/m").entry == "m"
+    assert vendors.find_model("m", "https://openrouter.ai/api/v1").entry == "openrouter/m"
+    assert vendors.find_model("picture") is None
+    assert vendors.find_model("unknown") is None

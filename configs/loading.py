@@ -50,7 +50,7 @@ from venire.configs.schema import (
 from venire.configs.settings import canonical_settings, generation_settings, plain_number
 from venire.configs.values import needless_matchups
 
-__all__ = ["campaign_of", "difference", "load_campaign", "resolve"]
+__all__ = ["campaign_of", "difference", "load_campaign", "resolve", "store_of"]
 
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
@@ -71,6 +71,22 @@ def load_campaign(path: Path | str) -> CampaignSettings:
 def campaign_of(path: Path, text: str) -> CampaignSettings:
     """The same from the text of a campaign file; what it names is beside `path`. Raises InputError likewise."""
     return _resolved(path, _validated(path, _parsed(path, text)), text)
+
+
+def store_of(path: Path) -> Path:
+    """The store that a path names: itself, or that of a campaign file, or of the one campaign file in a folder.
+
+    Of several files in a folder, `campaign.toml` is meant. Raises InputError for a folder where none can be chosen, and
+    as `load_campaign` does.
+    """
+    if path.is_dir():
+        files = sorted(path.glob("*.toml"))
+        chosen = files if len(files) == 1 else [one for one in files if one.name == "campaign.toml"]
+        if not chosen:
+            found = f"{len(files)} campaign files and none is campaign.toml" if files else "no campaign file"
+            raise InputError(f"{path} is a folder with {found}: name a campaign file or a store in it")
+        return load_campaign(chosen[0]).store
+    return load_campaign(path).store if path.suffix == ".toml" else path
 
 
 def resolve(campaign: Campaign | CampaignSettings | Path | str) -> CampaignSettings:

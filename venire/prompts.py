@@ -95,7 +95,7 @@ def prompt_differences(campaign: CampaignSettings) -> tuple[list[PromptDifferenc
     found = [one for judge, _ in judges for one in _from_defaults(judge)]
     if not campaign.store.exists():
         return found, [f"there is no store {campaign.store.name} yet to compare with"]
-    with open_store(campaign.store, create=False) as store:
+    with open_store(campaign.store, create=False, to_read=True) as store:
         known = plans.find_campaign(store, campaign.name)
         if known is None or not known.planned:
             return found, [f"{campaign.store.name} has no plan of campaign {campaign.name!r} to compare with"]
@@ -258,7 +258,7 @@ def render_request(campaign: CampaignSettings, wanted: str | None, step: int | N
 def _planned(campaign: CampaignSettings) -> Iterator[tuple[Store, int, bool]]:
     """A store with the campaign's plan, the campaign's number, and whether the plan was made now."""
     if campaign.store.exists():
-        with open_store(campaign.store, create=False) as store:
+        with open_store(campaign.store, create=False, to_read=True) as store:
             known = plans.find_campaign(store, campaign.name)
             if known is not None and known.planned and known.settings == campaign.settings:
                 yield store, known.id, False

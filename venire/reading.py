@@ -240,7 +240,7 @@ def read_again(
     `progress` is called with the number of verdicts read and the total. Raises InputError for a store or a campaign
     that does not exist.
     """
-    with open_store(store, create=False) as opened:
+    with open_store(store, create=False, to_read=dry) as opened:
         named = [choose_campaign(opened, campaign)] if campaign is not None else list(frames.campaigns(opened))
         chosen = [one for one in named or [choose_campaign(opened, None)] if one.planned]
         found = reparse(opened, [one.id for one in chosen], write=not dry, progress=progress)

@@ -413,7 +413,7 @@ def answer_key(campaign: CampaignSettings, store: Store | None = None) -> Answer
     """
     data = campaign.data
     if store is None and (data.instructions is None or data.completions is None or data.elo is None):
-        with open_store(campaign.store, create=False) as opened:
+        with open_store(campaign.store, create=False, to_read=True) as opened:
             return answer_key(campaign, opened)
     if store is not None:
         elo: Mapping[str, float] = frames.elos(store)

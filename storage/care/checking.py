@@ -16,9 +16,9 @@ import duckdb
 from venire.arena.clock import SystemClock
 from venire.arena.errors import StoreError
 from venire.arena.keys import completion_key, instruction_key, prompt_digest, trial_key
-from venire.storage.care.offline import attached, left_beside, locked, named, refuse_full
+from venire.storage.care.offline import attached, left_beside, locked, named, refuse_full, scratch_of
 from venire.storage.store.connection import connect, migrate, migrations, query
-from venire.storage.store.files import log_path
+from venire.storage.store.files import is_writable, log_path
 from venire.storage.store.journal import read_journal
 
 __all__ = ["Checked", "StoreFinding", "check", "check_open", "refuse_unsound"]
@@ -102,9 +102,10 @@ def check(path: Path, *, full: bool = False) -> Checked:
     """
     path = named(path)
     with (
-        locked(path),
-        _of_today(path) as today,
-        attached({"kept": today}, scratch=path.with_name(path.name + ".tmp")) as connection,
+        locked(*filter(is_writable, (path,))),
+        scratch_of(path) as scratch,
+        _of_today(path, scratch) as today,
+        attached({"kept": today}, scratch=scratch) as connection,
     ):
         found = check_open(connection, full=full)
         ((last, running, _),) = connection.execute(query("last_batch")).fetchall()
@@ -120,9 +121,9 @@ def check(path: Path, *, full: bool = False) -> Checked:
 
 
 @contextmanager
-def _of_today(path: Path) -> Iterator[Path]:
+def _of_today(path: Path, scratch: Path) -> Iterator[Path]:
     """The store itself, or for one of an earlier format a copy elsewhere that was brought to today's schema."""
-    with attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
+    with attached({"kept": path}, scratch=scratch) as connection:
         ((found, *_),) = connection.execute(query("read_store")).fetchall()
     if found == migrations()[-1][0]:
         yield path

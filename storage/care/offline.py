@@ -10,12 +10,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
 from venire.arena.errors import InputError, StoreError
 from venire.storage.store.connection import first_line, migrations, query, quoted
-from venire.storage.store.files import StoreLock, flush, log_path
+from venire.storage.store.files import StoreLock, flush, is_writable, log_path
 from venire.storage.store.journal import journal_path
 from venire.storage.store.opening import open_store
 
@@ -29,6 +30,7 @@ __all__ = [
     "made_empty",
     "named",
     "refuse_full",
+    "scratch_of",
 ]
 
 
@@ -60,13 +62,27 @@ def locked(*paths: Path) -> Iterator[None]:
 
 
 @contextmanager
-def folded(path: Path) -> Iterator[Path]:
+def scratch_of(path: Path) -> Iterator[Path]:
+    """A folder, not made yet, for what does not fit into memory: beside a store, or elsewhere if it is only read."""
+    if is_writable(path):
+        yield path.with_name(path.name + ".tmp")
+        return
+    with TemporaryDirectory(prefix="venire-") as folder:
+        yield Path(folder) / "scratch"
+
+
+@contextmanager
+def folded(path: Path, *, to_read: bool = False) -> Iterator[Path]:
     """A store brought to today's schema with its log and journal folded in: locked, and open nowhere.
 
-    Raises InputError for what is no store, StoreHeldError when another process owns it.
+    With `to_read`, a store that cannot be written is taken as it is. Raises InputError for what is no store,
+    StoreHeldError when another process owns it.
     """
     path = named(path)
-    open_store(path, create=False).close()
+    open_store(path, create=False, to_read=to_read).close()
+    if to_read and not is_writable(path):
+        yield path
+        return
     with locked(path):
         if left := left_beside(path):
             raise InputError(

@@ -15,6 +15,7 @@ import duckdb
 
 from venire.arena.clock import Clock
 from venire.arena.errors import InputError
+from venire.storage.store.files import held
 
 __all__ = [
     "MEMORY",
@@ -28,6 +29,7 @@ __all__ = [
     "migrations",
     "query",
     "quoted",
+    "refuse_other_format",
     "rescued_paths",
 ]
 
@@ -86,8 +88,15 @@ def rescued_paths(store: Path) -> tuple[Path, ...]:
     return tuple(store.with_name(f"{store.name}.rescued{end}") for end in ("", *(f"-{n}" for n in range(2, 10))))
 
 
-def connect(path: Path) -> duckdb.DuckDBPyConnection:
-    """Attach a store's file as `venire`, made when it is not there. Raises InputError for what DuckDB does not take."""
+def connect(path: Path, *, scratch: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """Attach a store's file as `venire`, made when it is not there.
+
+    With `scratch`, a folder for what does not fit into memory, the file is only read, and neither it nor a log beside
+    it is changed; without, that folder is beside the file. Raises StoreHeldError where only reading is refused because
+    another process writes, and InputError for what DuckDB does not take.
+    """
+    temporary = path.absolute().with_name(path.name + ".tmp") if scratch is None else scratch
+    how = "row_group_size 4096" if scratch is None else "read_only"
     connection = duckdb.connect(":memory:")
     for setting in (
         "set enable_progress_bar = false",
@@ -97,18 +106,20 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
         "set preserve_insertion_order = false",
         "set TimeZone = 'UTC'",
         "set max_temp_directory_size = '8GB'",  # a greedy query ends before the disk is full
-        f"set temp_directory = {quoted(path.absolute().with_name(path.name + '.tmp'))}",
+        f"set temp_directory = {quoted(temporary)}",
     ):
         connection.execute(setting)
     allowed = ", ".join(quoted(one.with_name(one.name + end)) for one in rescued_paths(path) for end in _ENDINGS)
     try:
-        connection.execute(f"attach {quoted(path)} as venire (type duckdb, row_group_size 4096)")
+        connection.execute(f"attach {quoted(path)} as venire (type duckdb, {how})")
         connection.execute("use venire")
         connection.execute(f"set allowed_paths = [{allowed}]")
         for setting in _SHUT:
             connection.execute(setting)
     except duckdb.Error as error:
         connection.close()
+        if scratch is not None and "Could not set lock" in str(error):
+            raise held(path) from error
         raise InputError(f"cannot open {path} as a store: {first_line(error)}") from error
     return connection
 
@@ -121,17 +132,36 @@ def close(connection: duckdb.DuckDBPyConnection, *, fold: bool) -> None:
     connection.close()
 
 
-def migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
-    """Bring a file to today's schema. Raises InputError for a file of something else and for a newer format."""
+def refuse_other_format(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Raises InputError for a file of something else, and for a store of another format than today's."""
+    try:
+        found = _format(connection, path)
+    except duckdb.Error as error:
+        raise InputError(f"{path} cannot be used as a store: {first_line(error)}") from error
+    if found < migrations()[-1][0]:
+        raise InputError(
+            f"the store {path} has format {found}, is brought to format {migrations()[-1][0]} before it is read, and "
+            "cannot be written: copy it to a folder of your own and name the copy"
+        )
+
+
+def _format(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """The format of the store in a file, 0 of an empty file. Raises InputError for something else and a newer one."""
     tables = {name for (name,) in fetch(connection, "tables", {})}
     if tables and "store" not in tables:
         raise InputError(f"{path} is a DuckDB file of something else: name another store")
-    found = fetch(connection, "read_store", {})[0][0] if tables else 0
+    found: int = fetch(connection, "read_store", {})[0][0] if tables else 0
     newest = migrations()[-1][0]
     if found > newest:
         raise InputError(
             f"the store {path} has format {found} and this Venire reads up to {newest}: install a newer Venire"
         )
+    return found
+
+
+def migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
+    """Bring a file to today's schema. Raises InputError for a file of something else and for a newer format."""
+    found = _format(connection, path)
     for number, name, text in migrations():
         if number <= found:
             continue

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from venire.arena.errors import InputError, StoreHeldError
 
-__all__ = ["FileIdentity", "StoreLock", "flush", "is_open_here", "log_path"]
+__all__ = ["FileIdentity", "StoreLock", "flush", "held", "is_open_here", "is_writable", "log_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class StoreLock:
 
         Raises StoreHeldError naming the process, host and time when another process has it.
         """
-        path = store.with_name(store.name + ".lock")
+        path = _lock_path(store)
         while True:
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -44,7 +44,7 @@ class StoreLock:
             except BlockingIOError:
                 holder = os.pread(descriptor, 4096, 0)
                 os.close(descriptor)
-                raise StoreHeldError(_held(store, holder)) from None
+                raise _held(store, holder) from None
             if _same_file(descriptor, path):
                 break
             os.close(descriptor)  # its last owner removed the file between our open and our lock
@@ -69,14 +69,31 @@ def _same_file(descriptor: int, path: Path) -> bool:
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
-def _held(store: Path, holder: bytes) -> str:
+def _lock_path(store: Path) -> Path:
+    return store.with_name(store.name + ".lock")
+
+
+def is_writable(store: Path) -> bool:
+    """Whether this user may write a store that is there, its folder and its lock; not on a read-only file system."""
+    return all(os.access(one, os.W_OK) for one in (store.parent, store, _lock_path(store)) if one.exists())
+
+
+def held(store: Path) -> StoreHeldError:
+    """The error that names the process that holds a store, as far as its lock can be read."""
+    try:
+        return _held(store, _lock_path(store).read_bytes())
+    except OSError:
+        return _held(store, b"")
+
+
+def _held(store: Path, holder: bytes) -> StoreHeldError:
     try:
         owner = json.loads(holder)
         who = f"process {owner['pid']} on host {owner['host']} since {owner['since']}"
     except (ValueError, KeyError, TypeError):
         who = "another process that has just started"
     named = shlex.quote(str(store))
-    return (
+    return StoreHeldError(
         f"the store {store} is held by {who}: wait until it has finished, or stop it (Ctrl-C is safe), and try again; "
         f'`venire status {named}`, `venire watch {named}` and `venire sql {named} "..."` work meanwhile, as long as a '
         "campaign runs"

@@ -5,29 +5,45 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
-from venire.storage.store.connection import close, connect, first_line, migrate, rescued_paths
-from venire.storage.store.files import StoreLock, flush
+from venire.storage.store.connection import (
+    close,
+    connect,
+    first_line,
+    migrate,
+    refuse_other_format,
+    rescued_paths,
+)
+from venire.storage.store.files import StoreLock, flush, is_writable
 from venire.storage.store.journal import read_journal
-from venire.storage.store.recovery import recover
+from venire.storage.store.recovery import recover, refuse_unfinished
 from venire.storage.store.store import Store
 
 __all__ = ["open_store"]
 
 
 def open_store(
-    path: Path | str, *, create: bool = True, clock: Clock | None = None, accept_loss: bool = False
+    path: Path | str,
+    *,
+    create: bool = True,
+    to_read: bool = False,
+    clock: Clock | None = None,
+    accept_loss: bool = False,
 ) -> Store:
     """Open a store, making the file when it is not there and `create` is true.
 
-    Migrations are applied, and what a run that ended without notice left in its journal is brought in.
+    Migrations are applied, and what a run that ended without notice left in its journal is brought in. With `to_read`,
+    for those who write nothing, a store that cannot be written (on a read-only file system, or of another user) is
+    opened as it is: without a lock, and nothing of it is changed.
 
     Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
-    `accept_loss` is true); StoreHeldError when another process owns it.
+    `accept_loss` is true), and for one that would have to be changed to be read; StoreHeldError when another process
+    owns it.
 
     >>> with open_store("campaign.duckdb", create=False) as store:
     ...     store.path.name
@@ -46,6 +62,8 @@ def open_store(
         _refuse_to_begin_anew(path)
     if new and not create:
         raise InputError(f"there is no store {path}: `venire run FILE` makes one")
+    if to_read and not new and not is_writable(path):
+        return _only_read(path, clock)
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
     lock = StoreLock.acquire(path)
@@ -69,6 +87,25 @@ def open_store(
     except BaseException:
         lock.release()
         raise
+
+
+def _only_read(path: Path, clock: Clock) -> Store:
+    """A store where nothing can be written, opened without lock and journal; a log beside it is read and kept."""
+    scratch = TemporaryDirectory(prefix="venire-")
+    try:
+        connection = connect(path, scratch=Path(scratch.name))
+        try:
+            refuse_other_format(connection, path)
+            store = Store(path, connection, None, clock)
+            refuse_unfinished(store)
+        except BaseException:
+            close(connection, fold=False)
+            raise
+    except BaseException:
+        scratch.cleanup()
+        raise
+    store.scratch = scratch
+    return store
 
 
 def _refuse_to_begin_anew(path: Path) -> None:

@@ -15,7 +15,7 @@ from venire.storage.store.files import is_open_here, log_path
 from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
 from venire.storage.store.store import Store
 
-__all__ = ["FAULT_COLUMN", "recover", "recovered", "rescue"]
+__all__ = ["FAULT_COLUMN", "recover", "recovered", "refuse_unfinished", "rescue"]
 
 
 FAULT_COLUMN = 7
@@ -38,12 +38,7 @@ def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
     if left is None:
         journal_path(store.path).unlink(missing_ok=True)
         return Recovered()
-    if left.store_id != store.constant:
-        raise InputError(
-            f"{journal_path(store.path)} belongs to another store than {store.path}: a run wrote to a store of that "
-            "name that is not there any more. Put that store back, or move the journal away"
-        )
-    gone = max(0, left.batch - store.batch)
+    gone = _lost_commits(store, left)
     if gone and not accept_loss:
         raise InputError(_lost(store, left))
     if gone:
@@ -67,6 +62,33 @@ def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
     if store.checkpoint():
         journal_path(store.path).unlink(missing_ok=True)
     return found
+
+
+def _lost_commits(store: Store, left: LeftBehind) -> int:
+    """Commits that a journal knows of and its store has not. Raises InputError for the journal of another store."""
+    if left.store_id != store.constant:
+        raise InputError(
+            f"{journal_path(store.path)} belongs to another store than {store.path}: a run wrote to a store of that "
+            "name that is not there any more. Put that store back, or move the journal away"
+        )
+    return max(0, left.batch - store.batch)
+
+
+def refuse_unfinished(store: Store) -> None:
+    """Raises InputError where a store that is only read lacks commits or replies that its journal knows of.
+
+    Calls that had no answer when the journal was last written do not matter: they add nothing to what can be read.
+    """
+    left = read_journal(store.path)
+    if left is None:
+        return
+    if _lost_commits(store, left):
+        raise InputError(_lost(store, left))
+    if left.spilled:
+        raise InputError(
+            f"{journal_path(store.path)} holds replies that the last run could not write into {store.path}, which "
+            "cannot be written now either: copy both to a folder of your own and name the copy"
+        )
 
 
 def recovered(store: Store) -> Recovered:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 from uuid import UUID
@@ -35,13 +36,16 @@ _KEPT = "8MB"
 class Store:
     """An open store and its one writing connection; made by `open_store`, closed by `close` or the end of a `with`."""
 
-    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, lock: StoreLock, clock: Clock) -> None:
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, lock: StoreLock | None, clock: Clock) -> None:
         self.path = path
         self.clock = clock
         self.connection = connection
         self.journal: Journal | None = None
         """The journal of a run; None while no campaign runs."""
         self._lock = lock
+        """None where nothing can be written: the store is only read then."""
+        self.scratch: TemporaryDirectory[str] | None = None
+        """Where a store that is only read has what does not fit into memory."""
         self._closed = False
         self._failed: StoreError | None = None
         self._log_is_open = False
@@ -102,6 +106,8 @@ class Store:
         """
         if self._failed is not None:
             raise self._failed
+        if self._lock is None:
+            raise StoreError(f"the store {self.path} is only read, and cannot be written")
         if not self._log_is_open and self.is_elsewhere():
             raise StoreError(f"the store {self.path} was taken away: its log cannot be begun")
         with self._at_work(), self._transaction() as commit:
@@ -205,7 +211,7 @@ class Store:
         Not begun where it could fail half-way, after which DuckDB gives the connection up: without room on the disk, or
         when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's).
         """
-        if self.is_elsewhere():
+        if self._lock is None or self.is_elsewhere():
             return False
         log = self.log_bytes
         if not log:
@@ -280,7 +286,10 @@ class Store:
                 self.end_journal()
             if self.journal is not None:
                 self.journal.close(remove=False)
-            self._lock.release()
+            if self._lock is not None:
+                self._lock.release()
+            if self.scratch is not None:
+                self.scratch.cleanup()
 
     def __enter__(self) -> Store:
         return self

@@ -12,7 +12,7 @@ import duckdb
 
 from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
-from venire.storage.care.offline import attached, folded, in_place
+from venire.storage.care.offline import attached, folded, in_place, scratch_of
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats import with_writers
 from venire.storage.transfer.formats.entry import ExportWriter, Part, prepare, statement
@@ -71,7 +71,11 @@ def export(
         _refuse_without_arrow()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder to export to")
-    with folded(path) as path, attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
+    with (
+        folded(path, to_read=True) as path,
+        scratch_of(path) as scratch,
+        attached({"kept": path}, scratch=scratch) as connection,
+    ):
         _choose(connection, path, campaign)
         if form in writers:
             return _write_parts(connection, folder, writers[form], keep, force)

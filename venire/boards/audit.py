@@ -72,7 +72,7 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
     _refuse(options)
     battles, seconds, planned = verdicts.battles, None, None
     if is_store(source.paths[0]) and battles.ballots is None:
-        with open_store(source.paths[0], create=False) as store:
+        with open_store(source.paths[0], create=False, to_read=True) as store:
             chosen = choose_campaign(store, source.campaign)
             timed, seconds, planned = frames.battles_in_time(store, chosen.id)
         battles = replace(timed, clustered=battles.clustered, peers=battles.peers)

@@ -235,7 +235,7 @@ def _read(source: Source, features: Sequence[str]) -> Verdicts:
     _refuse_for_store(source)
     if source.cluster not in (None, "none", "instruction_id"):
         raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
-    with open_store(source.paths[0], create=False) as store:
+    with open_store(source.paths[0], create=False, to_read=True) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
     clustered = source.cluster != "none"
     ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)

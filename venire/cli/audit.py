@@ -20,6 +20,7 @@ from venire.cli.options import (
     ORIGIN,
     SEED,
     WHERE,
+    named_stores,
 )
 
 __all__ = ["audit"]
@@ -27,7 +28,11 @@ __all__ = ["audit"]
 
 def audit(
     paths: list[Path] = typer.Argument(
-        ..., metavar="PATH...", help="A store, a table (model_a, model_b, winner[, judge, instruction_id]), or files."
+        ...,
+        metavar="PATH...",
+        callback=named_stores,
+        help="A store, its campaign file or the folder of that file; a table (model_a, model_b, winner[, judge, "
+        "instruction_id]), or files.",
     ),
     check: list[str] = typer.Option([], "--check", help="Run this check alone; several times for several."),
     strict: bool = typer.Option(False, "--strict", help="End with exit code 1 when a check worries."),

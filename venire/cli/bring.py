@@ -11,12 +11,17 @@ import typer.main
 from typer.core import TyperGroup
 
 from venire.arena.choices import TableKind
-from venire.cli.options import JSON
+from venire.cli.options import JSON, named_store
 
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.texts import Reader
 
 __all__ = ["app"]
+
+
+_STORE = typer.Option(
+    ..., "--store", callback=named_store, help="The store, or its campaign file; made when it is not there."
+)
 
 
 class _Formats(TyperGroup):
@@ -51,7 +56,7 @@ def _group() -> None:
 def table(
     path: Path = typer.Argument(..., help="A Parquet, CSV, TSV or JSON Lines file."),
     kind: TableKind = typer.Option(..., "--kind", help="What its rows are."),
-    store: Path = typer.Option(..., "--store", help="The store; made when it is not there."),
+    store: Path = _STORE,
     mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the file."),
 ) -> None:
     """Import a table: all of it, or nothing.
@@ -74,7 +79,6 @@ def table(
 
 
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")
-_STORE = typer.Option(..., "--store", help="The store; made when it is not there.")
 
 
 _SHOWN = 3

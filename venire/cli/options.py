@@ -40,13 +40,31 @@ __all__ = [
     "column_map",
     "confirm",
     "judge_weights",
+    "named_store",
+    "named_stores",
     "verdict_source",
     "where",
     "write_json",
 ]
 
 FILE = typer.Argument(..., help="The campaign file.")
-STORE = typer.Argument(..., help="The store.")
+
+
+def named_store(path: Path) -> Path:
+    """The store that a path on the command line names, which may be a campaign file or its folder."""
+    if path.suffix != ".toml" and not path.is_dir():
+        return path
+    from venire.configs.loading import store_of
+
+    return store_of(path)
+
+
+def named_stores(paths: list[Path]) -> list[Path]:
+    """The same of several paths; files that are no stores stay as they are."""
+    return [named_store(path) for path in paths]
+
+
+STORE = typer.Argument(..., help="The store, its campaign file or the folder of that file.", callback=named_store)
 JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
 YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import typer
 
-from venire.cli.options import JSON, YES
+from venire.cli.options import JSON, YES, named_store
 
 __all__ = ["place"]
 
 
 def place(
     model: str = typer.Argument(..., help="The new model, as its completions name it."),
-    on: Path = typer.Option(..., "--on", help="The store with the board."),
+    on: Path = typer.Option(..., "--on", callback=named_store, help="The store with the board, or its campaign file."),
     budget: float | None = typer.Option(None, "--budget", help="Dollars it may cost in all, earlier runs included."),
     completions: Path | None = typer.Option(None, "--completions", help="Its completions, imported first."),
     elo: float | None = typer.Option(

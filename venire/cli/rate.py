@@ -22,6 +22,7 @@ from venire.cli.options import (
     ORIGIN,
     SEED,
     WHERE,
+    named_stores,
 )
 
 __all__ = ["rate"]
@@ -38,8 +39,9 @@ def rate(
     paths: list[Path] = typer.Argument(
         ...,
         metavar="PATH...",
-        help="A store; a table of battles (model_a, model_b, winner) or of ballots (model, rank), each with judge and "
-        "instruction_id if there are any; or files of another format.",
+        callback=named_stores,
+        help="A store, its campaign file or the folder of that file; a table of battles (model_a, model_b, winner) or "
+        "of ballots (model, rank), each with judge and instruction_id if there are any; or files of another format.",
     ),
     method: list[str] = typer.Option(
         [],

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.arena.choices import KeptPairs
-from venire.cli.options import JSON, STORE
+from venire.cli.options import JSON, STORE, named_stores
 
 __all__ = ["app"]
 
@@ -148,7 +148,9 @@ def export(
 
 @app.command()
 def merge(
-    stores: list[Path] = typer.Argument(..., help="The stores to put together; they are not changed."),
+    stores: list[Path] = typer.Argument(
+        ..., callback=named_stores, help="The stores to put together, or their campaign files; they are not changed."
+    ),
     out: Path = typer.Option(..., "-o", "--out", help="The new store."),
     as_json: bool = JSON,
 ) -> None:

@@ -49,7 +49,7 @@ def look(store: Path, cold: Callable[[Store], T], live: Callable[[Owner], T]) ->
 
 
 def _opened(store: Path, cold: Callable[[Store], T]) -> T:
-    with open_store(store, create=False) as opened:
+    with open_store(store, create=False, to_read=True) as opened:
         return cold(opened)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from html import escape
 from typing import Any, get_args
 
 import numpy as np
@@ -26,8 +27,9 @@ from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
 from venire.ratings.pairwise.components import largest_group, unrated
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
+from venire.storage.transfer import memory
 
-__all__ = ["Board", "ModelRow", "build", "peer_facts"]
+__all__ = ["Board", "ModelRow", "build", "elo_text", "peer_facts"]
 
 _JUDGE_REPLICATES = 200
 """Default number of bootstrap draws of instructions for the intervals of consistency."""
@@ -102,6 +104,82 @@ class Board:
         }
         rounded: dict[str, Any] = _rounded(board)
         return rounded
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The models, best first: one flat dict each, with every figure of `ModelRow` and of the method, not rounded.
+
+        The keys are the same for every model and board of one method; a figure that is not known is None.
+        """
+        plain = [asdict(row) for row in self.models]
+        return [{**{name: row[name] for name in _COLUMNS}, **row["figures"]} for row in plain]
+
+    def to_pandas(self) -> Any:
+        """`rows` as a `pandas.DataFrame`; raises InputError where pandas is not installed."""
+        return memory.to_pandas(self.rows(), self._kinds())
+
+    def to_polars(self) -> Any:
+        """`rows` as a `polars.DataFrame`; raises InputError where polars is not installed."""
+        return memory.to_polars(self.rows(), self._kinds())
+
+    def to_arrow(self) -> Any:
+        """`rows` as a `pyarrow.Table`; raises InputError where pyarrow is not installed."""
+        return memory.to_arrow(self.rows(), self._kinds())
+
+    def _kinds(self) -> dict[str, type]:
+        figures = dict.fromkeys(self.models[0].figures if self.models else (), float)
+        return {**_COLUMNS, **figures}
+
+    def _repr_html_(self) -> str:
+        """The models as an HTML table for notebooks, with all texts escaped."""
+        heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics['level']:g} %"]
+        heads += ["rank", "judgments", *(["group"] if any(row.group is not None for row in self.models) else [])]
+        lines = [
+            [f"{place}", row.model, *_html_figures(row, self.ordered), f"{row.battles}", f"{row.group or ''}"]
+            for place, row in enumerate(self.models, start=1)
+        ]
+        notes = [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
+        notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
+        notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
+        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells[: len(heads)])}</tr>" for cells in lines
+        )
+        if any(row.elo is None and (row.lo, row.hi) != (None, None) for row in self.models):
+            notes.append("over, under: one-sided bounds; ridge=0.1, a weak prior, gives every model a rating")
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table + "".join(f"<div>{escape(note)}</div>" for note in notes)
+
+
+_COLUMNS: dict[str, type] = {
+    "model": str,
+    **dict.fromkeys(("elo", "logit", "lo", "hi", "se"), float),
+    **dict.fromkeys(("rank_lo", "rank_hi", "battles", "tier"), int),
+    "best": float,
+    "group": int,
+    "reference": float,
+    "position": float,
+}
+"""Columns of a board as a table, in order: those of `ModelRow`, but for the method's own figures, which follow."""
+
+
+def elo_text(row: ModelRow) -> str:
+    """The rating of a model in whole Elo points, or the bound of one that is not finite: "over 1490".
+
+    >>> from venire.reports.board import ModelRow
+    >>> elo_text(ModelRow("oak", None, None, 1490.2, None, None, 1, 1, 40))
+    'over 1490'
+    """
+    if row.elo is not None:
+        return f"{row.elo:.0f}"
+    return f"over {row.lo:.0f}" if row.lo is not None else f"under {row.hi:.0f}" if row.hi is not None else "none"
+
+
+def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
+    """The rating or place of a model, its interval and its ranks, empty where not known."""
+    first = elo_text(row) if not ordered else "none" if row.position is None else f"{row.position:.4g}"
+    interval = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
+    ranks = "" if row.rank_lo is None or row.rank_hi is None else f"{row.rank_lo} to {row.rank_hi}"
+    return [first, interval, ranks if row.rank_lo != row.rank_hi else f"{row.rank_lo or ''}"]
 
 
 _RATES = ("win-rate", "win-rate-balanced")

@@ -27,6 +27,8 @@ BELOW = {
 HOMES = {
     "duckdb": ("storage/",),
     "pyarrow": ("storage/",),
+    "pandas": ("storage/",),
+    "polars": ("storage/",),
     "litellm": ("judges/providers/",),
     "tiktoken": ("judges/providers/",),
     "aiohttp": (

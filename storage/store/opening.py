@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from weakref import WeakSet
 
 import duckdb
 
@@ -24,7 +26,10 @@ from venire.storage.store.journal import read_journal
 from venire.storage.store.recovery import recover, refuse_unfinished
 from venire.storage.store.store import Store
 
-__all__ = ["open_store"]
+__all__ = ["open_store", "reading"]
+
+_OPEN: WeakSet[Store] = WeakSet()
+"""The stores that this process opened: its own lock keeps it from opening one of them again."""
 
 
 def open_store(
@@ -80,6 +85,7 @@ def open_store(
                 flush(path.parent)
             store = Store(path, connection, lock, clock)
             store.recovered = recover(store, accept_loss=accept_loss)
+            _OPEN.add(store)
             return store
         except BaseException:
             close(connection, fold=False)
@@ -105,7 +111,23 @@ def _only_read(path: Path, clock: Clock) -> Store:
         scratch.cleanup()
         raise
     store.scratch = scratch
+    _OPEN.add(store)
     return store
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Store]:
+    """A store to read from: the one of this path that this process has open, which stays open; else opened and closed.
+
+    Raises InputError and StoreHeldError as `open_store` does.
+    """
+    here = path.resolve()
+    mine = next((one for one in list(_OPEN) if one.is_open and one.path.resolve() == here), None)
+    if mine is not None and not mine.is_elsewhere():
+        yield mine
+        return
+    with open_store(path, create=False, to_read=True) as store:
+        yield store
 
 
 def _refuse_to_begin_anew(path: Path) -> None:

@@ -190,6 +190,11 @@ class Store:
             self.journal.close(remove=True)
             self.journal = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the store was not closed yet."""
+        return not self._closed
+
     def is_elsewhere(self) -> bool:
         """Whether the path names another file than the one that was opened, or none."""
         return self._place.now() is not None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read
+from venire.boards.rate import Rateable, Source, Verdicts, choose_campaign, is_store, places, read
 from venire.ratings.data.judgments import canonical
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import merge_selected
@@ -19,13 +18,13 @@ from venire.reports.audit.audit import CHECKS, Audit
 from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.storage.read import frames
-from venire.storage.store.opening import open_store
+from venire.storage.store.opening import reading
 
 __all__ = ["audit", "audited", "case_of"]
 
 
 def audit(
-    path: Path | str | Sequence[Path | str],
+    source: Rateable,
     *,
     options: Options | None = None,
     checks: Sequence[str] = (),
@@ -38,7 +37,7 @@ def audit(
     both_bad: BothBad | None = None,
     baseline: str | None = None,
 ) -> Audit:
-    """Audit a store's campaign (the only one, unless named), or files of verdicts.
+    """Audit a store's campaign (the only one, unless named), or files or a table of verdicts.
 
     `checks` are names of `reports.audit.audit.CHECKS`, by default all; the other arguments are as in `venire.rate`.
     Raises InputError as `venire.rate` does, for an unknown check and for an option that no check uses.
@@ -46,10 +45,8 @@ def audit(
     >>> audit("campaign.duckdb", checks=["connectivity"]).findings[0].worry
     False
     """
-    paths = [path] if isinstance(path, str | Path) else path
-    places = tuple(Path(one) for one in paths)
     rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    return audited(Source(places, campaign, *rest), options, checks)
+    return audited(Source(places(source), campaign, *rest), options, checks)
 
 
 def audited(
@@ -72,7 +69,7 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
     _refuse(options)
     battles, seconds, planned = verdicts.battles, None, None
     if is_store(source.paths[0]) and battles.ballots is None:
-        with open_store(source.paths[0], create=False, to_read=True) as store:
+        with reading(source.paths[0]) as store:
             chosen = choose_campaign(store, source.campaign)
             timed, seconds, planned = frames.battles_in_time(store, chosen.id)
         battles = replace(timed, clustered=battles.clustered, peers=battles.peers)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from venire.arena.battles import Battles
-from venire.arena.choices import BothBad, Unranked
+from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
 from venire.judges import PROTOCOLS
@@ -23,13 +23,15 @@ from venire.reports.comparison import Comparison
 from venire.reports.wording import few
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.store.opening import open_store
+from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
 from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
 from venire.storage.transfer.formats.battles import read_battles
 from venire.storage.transfer.formats.judged import ImportedVerdicts
+from venire.storage.transfer.formats.source import TableSource
 from venire.storage.transfer.formats.tables import read_reference
+from venire.storage.transfer.memory import MemoryTable, is_table, memory_table
 
 DEFAULT_METHOD = "bradley-terry"
 _CHOSEN = (
@@ -49,12 +51,28 @@ _BALLOTS = "ballots"
 PLACING = "place "
 """Prefix of the names of placement campaigns, which are never chosen without being named."""
 
-__all__ = ["PLACING", "Source", "Verdicts", "choose_campaign", "compare", "is_store", "rate", "read", "read_campaign"]
+Rateable = Any
+"""A store's path or the open `Store`; the path of a file of verdicts, or several; or a table in memory: of pandas,
+polars or Arrow, a dict of columns, or a list of dicts (one each row), with the columns that a file would have."""
+
+__all__ = [
+    "PLACING",
+    "Rateable",
+    "Source",
+    "Verdicts",
+    "choose_campaign",
+    "compare",
+    "is_store",
+    "places",
+    "rate",
+    "read",
+    "read_campaign",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of verdicts: a store's campaign, or files and how to read them.
+    """The source of verdicts: a store's campaign, or files or a table in memory, and how to read them.
 
     `mapping` maps our column names to the files', `where` keeps rows by column and value, `cluster` names the column
     whose rows share their noise ("none": no column). `origin` is the origin of a file's verdicts, by default
@@ -64,7 +82,7 @@ class Source:
     sets how a model without a row on a ballot counts (`ratings.ballots`).
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[TableSource, ...]
     campaign: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -131,11 +149,32 @@ class Verdicts:
         return comparison.compare(self.battles, methods, options)
 
 
-def is_store(path: Path) -> bool:
+def places(source: Rateable) -> tuple[TableSource, ...]:
+    """What a caller names as the source of verdicts: paths, or one table in memory.
+
+    Raises InputError for anything else.
+    """
+    if isinstance(source, str | Path):
+        return (Path(source),)
+    if isinstance(source, Store):
+        return (source.path,)
+    if is_table(source):
+        return (memory_table(source),)
+    if isinstance(source, Sequence) and all(isinstance(one, str | Path) for one in source):
+        return tuple(Path(one) for one in source)
+    raise InputError(
+        f"verdicts cannot be read from {type(source).__name__}: give the path of a store or of files, an open store, a "
+        "table of pandas, polars or Arrow, a dict of columns, or a list of dicts"
+    )
+
+
+def is_store(path: TableSource) -> TypeGuard[Path]:
     """Whether a file is a DuckDB database, by its first bytes; a missing file is classified by its suffix.
 
     Raises InputError for a folder.
     """
+    if isinstance(path, MemoryTable):
+        return False
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a store or a table of battles")
     if not path.exists():
@@ -145,9 +184,13 @@ def is_store(path: Path) -> bool:
 
 
 def rate(
-    path: Path | str | Sequence[Path | str],
+    source: Rateable,
     *,
     method: str | None = None,
+    ridge: float | None = None,
+    ties: Ties | None = None,
+    anchors: Mapping[str, float] | None = None,
+    level: float | None = None,
     options: Options | None = None,
     campaign: str | None = None,
     mapping: Mapping[str, str] | None = None,
@@ -159,19 +202,23 @@ def rate(
     baseline: str | None = None,
     reference: Path | str | None = None,
 ) -> Board:
-    """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
+    """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
-    `method` is a name of `registry.METHODS` or None (see `Verdicts`), `options` are its options; the other arguments
-    are as in `Source`. Raises InputError for a path that cannot be read, an unknown campaign, and an argument that
-    does not apply.
+    `source` is the path of a store or the open `Store` (also one that this process has open for a run), the path of a
+    file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts. `method` is a name
+    of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and `level` (0 to 1) are
+    the options of that name, `options` all options, of which those named here are replaced; the other arguments are as
+    in `Source`. Raises InputError for a source that cannot be read, an unknown campaign, and an argument that does not
+    apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
     ('simulated', 'strong', 1599)
+    >>> rate([{"model_a": "oak", "model_b": "elm", "winner": "tie"}], level=0.9).models[0].elo
+    1000.0
     """
-    paths = [path] if isinstance(path, str | Path) else path
-    source = Source(
-        tuple(Path(one) for one in paths),
+    found = Source(
+        places(source),
         campaign,
         mapping or {},
         where or {},
@@ -182,11 +229,14 @@ def rate(
         baseline,
         None if reference is None else Path(reference),
     )
-    return read(source, () if options is None else options.covariates).board(method, options)
+    verdicts = read(found, () if options is None else options.covariates)
+    given = {"ridge": ridge, "ties": ties, "anchors": anchors, "level": level}
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return verdicts.board(method, replace(options or Options(seed=verdicts.seed), **named) if named else options)
 
 
 def compare(
-    path: Path | str | Sequence[Path | str],
+    source: Rateable,
     *,
     methods: Sequence[str] = (),
     options: Options | None = None,
@@ -201,14 +251,13 @@ def compare(
 ) -> Comparison:
     """Several methods side by side on the same verdicts: the named methods, or all that apply.
 
-    Arguments and errors are those of `rate`; `options` go to each method that takes them.
+    The source, the other arguments and errors are those of `rate`; `options` go to each method that takes them.
 
     >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).kendall[0]
     1.0
     """
-    paths = [path] if isinstance(path, str | Path) else path
     rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    verdicts = read(Source(tuple(Path(one) for one in paths), campaign, *rest))
+    verdicts = read(Source(places(source), campaign, *rest))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
@@ -235,7 +284,7 @@ def _read(source: Source, features: Sequence[str]) -> Verdicts:
     _refuse_for_store(source)
     if source.cluster not in (None, "none", "instruction_id"):
         raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
-    with open_store(source.paths[0], create=False, to_read=True) as store:
+    with reading(stores[0]) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
     clustered = source.cluster != "none"
     ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
@@ -405,7 +454,7 @@ def _battles_with_covariates(
 
 
 def _file_ballots(
-    paths: Sequence[Path],
+    paths: Sequence[TableSource],
     form: str | None,
     *,
     mapping: Mapping[str, str] = {},

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from venire.render.screen import tabulate
-from venire.reports.board import Board, ModelRow
+from venire.reports.board import Board, elo_text
 from venire.reports.comparison import Comparison
 from venire.reports.wording import few
 from venire.wording import plain
@@ -73,14 +73,7 @@ def _rating_column(board: Board) -> dict[str, list[str]]:
     """Ratings, or places where the method gives an order and no ratings."""
     if board.ordered:
         return {"position": ["none" if row.position is None else f"{row.position:.4g}" for row in board.models]}
-    return {"Elo": [_elo(row) for row in board.models]}
-
-
-def _elo(row: ModelRow) -> str:
-    """The rating, or the bound of one that is not finite."""
-    if row.elo is not None:
-        return f"{row.elo:.0f}"
-    return f"over {row.lo:.0f}" if row.lo is not None else f"under {row.hi:.0f}" if row.hi is not None else "none"
+    return {"Elo": [elo_text(row) for row in board.models]}
 
 
 def show_comparison(screen: Console, comparison: Comparison) -> None:

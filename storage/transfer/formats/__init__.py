@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from venire.arena import registry
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
 from venire.storage.transfer.formats.entry import ExportWriter, Format
 from venire.storage.transfer.formats.judged import ImportedVerdicts, VerdictDialect, likely_dialects, read_judged
-from venire.storage.transfer.formats.source import open_table
+from venire.storage.transfer.formats.source import TableSource, open_table
 from venire.storage.transfer.formats.texts import Reader
 
 __all__ = ["FORMATS", "TABLE", "Format", "guess", "read_verdicts", "with_dialects", "with_texts", "with_writers"]
@@ -42,7 +41,7 @@ _PLAIN = frozenset({"model_a", "model_b", "winner"})
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad")
 
 
-def guess(path: Path) -> str:
+def guess(path: TableSource) -> str:
     """The format of a file of verdicts by its columns; `TABLE` where they are those of no other.
 
     A table of `model_a`, `model_b` and `winner` whose winners speak of both being bad is `chatbot-arena`. Raises
@@ -71,7 +70,7 @@ def _asked(dialect: VerdictDialect) -> set[str]:
 
 
 def read_verdicts(
-    paths: Sequence[Path],
+    paths: Sequence[TableSource],
     form: str | None,
     *,
     mapping: Mapping[str, str] = {},

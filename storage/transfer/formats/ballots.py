@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,7 +18,7 @@ from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition, plain_numbers
-from venire.storage.transfer.formats.source import TableFile, open_table
+from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
 
 __all__ = ["has_ballots", "read_ballots"]
 
@@ -36,7 +35,7 @@ _ACCEPTED = {
 _PAIRS = frozenset({"winner", "verdict", "model_a", "model_b"})
 
 
-def has_ballots(path: Path, mapping: Mapping[str, str] = {}) -> bool:
+def has_ballots(path: TableSource, mapping: Mapping[str, str] = {}) -> bool:
     """Whether a table holds ballots, by its columns: `model` and `rank`, as they are called there, and no winner.
 
     Raises InputError for a file that cannot be read.
@@ -55,7 +54,7 @@ def _speaks(columns: Iterable[str], mapping: Mapping[str, str]) -> bool:
 
 
 def read_ballots(
-    path: Path,
+    path: TableSource,
     mapping: Mapping[str, str] = {},
     *,
     where: Mapping[str, str | Sequence[str]] = {},

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from venire.storage.transfer.formats.columns import (
     refuse_bad_features,
     scaled,
 )
-from venire.storage.transfer.formats.source import TableFile, open_table
+from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
 
 __all__ = ["UNNAMED_JUDGE", "read_battles"]
 
@@ -58,7 +57,7 @@ _ACCEPTED = {
 
 
 def read_battles(
-    path: Path,
+    path: TableSource,
     mapping: Mapping[str, str] = {},
     *,
     where: Mapping[str, str | Sequence[str]] = {},
@@ -102,7 +101,7 @@ def read_battles(
 _NUMBERS = {"outcome": _SHARE, "weight": "weight", "score": "score_difference", "human": "human_winner"}
 
 
-def _refuse_unknown(path: Path, mapping: Mapping[str, str], features: Sequence[str]) -> None:
+def _refuse_unknown(path: TableSource, mapping: Mapping[str, str], features: Sequence[str]) -> None:
     sides = [f"{name}_{side}" for name in features for side in ("a", "b", "first", "second")]
     known = [*_PLAIN, *_OPTIONAL, _SHARE, *_SHOWN, *features, *sides]
     unknown = sorted(set(mapping) - set(known))

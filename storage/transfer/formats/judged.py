@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import get_args
 
 import duckdb
@@ -22,7 +21,7 @@ from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import condition, encode
-from venire.storage.transfer.formats.source import TableFile, connect, open_table
+from venire.storage.transfer.formats.source import TableFile, TableSource, connect, open_table
 
 __all__ = ["ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
 
@@ -121,7 +120,7 @@ def likely_dialects(dialects: Iterable[VerdictDialect], columns: Iterable[str]) 
 
 
 def read_judged(
-    paths: Sequence[Path],
+    paths: Sequence[TableSource],
     dialects: Sequence[VerdictDialect],
     *,
     mapping: Mapping[str, str] = {},
@@ -222,7 +221,9 @@ def _copy(
         connection.execute(f"{make} {select}", [*parameters, *kept[1], *table.parameters])
 
 
-def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[Path]) -> None:
+def _refuse_no_lists(
+    connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[TableSource]
+) -> None:
     for column in sorted(dialect.lists):
         found = connection.execute(
             f"select file, row from given where not coalesce(json_valid({column}), true) "
@@ -233,7 +234,9 @@ def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: VerdictDial
             raise InputError(f'{paths[found[0]]}: row {found[1]}: "{name}" is no list; mend it or leave the row out')
 
 
-def _judged(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[Path]) -> ImportedVerdicts:
+def _judged(
+    connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[TableSource]
+) -> ImportedVerdicts:
     _refuse_no_lists(connection, dialect, paths)
     try:
         connection.execute(f"create temp table found as {query(dialect.query)}")
@@ -256,7 +259,9 @@ def _judged(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, path
     return ImportedVerdicts(battles, both_bad, score, dialect.format, dialect.note, int(itself))
 
 
-def _refuse_bad_rows(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[Path]) -> None:
+def _refuse_bad_rows(
+    connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[TableSource]
+) -> None:
     found = connection.execute(query("judged_bad_row")).fetchone()
     if found is None:
         return

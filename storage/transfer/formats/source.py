@@ -1,4 +1,4 @@
-"""A user's table file behind one face: Parquet, CSV, TSV and JSON Lines, read through DuckDB.
+"""A user's table behind one face: Parquet, CSV, TSV and JSON Lines, or in memory, read through DuckDB.
 
 Delimited texts are read without guessing a dialect: the header is read first, and every cell stays text, so that an
 id `007` stays `007`. JSON values and Parquet numbers become text the same way, whatever type was inferred.
@@ -23,8 +23,12 @@ from typing import Any
 import duckdb
 
 from venire.arena.errors import InputError
+from venire.storage.transfer.memory import MemoryTable
 
-__all__ = ["TableFile", "connect", "open_table"]
+__all__ = ["TableFile", "TableSource", "connect", "open_table"]
+
+TableSource = Path | MemoryTable
+"""A file by its path, or a table in memory; as text, the name by which messages call it."""
 
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
@@ -41,13 +45,14 @@ _LONGEST_LINE = 64 * 1024 * 1024
 _LONGEST_VALUE = 1024 * 1024 * 1024
 _CELLS_SHOWN = 30
 _SMALL = 1 << 20
+_CELL = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
     """An open table file: a connection of its own, the columns found (name to SQL type), and how to read them."""
 
-    path: Path
+    path: TableSource
     columns: Mapping[str, str]
     delimited: bool
     """Cells have a position instead of a name, and an empty cell cannot be distinguished from a missing one."""
@@ -66,12 +71,11 @@ class TableFile:
         """What to say where the file has no such column: those found, and the nearest of them."""
         theirs = mapping.get(ours, ours)
         found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
-        if self.delimited and len(self.columns) == 1:
+        if isinstance(self.path, Path) and self.delimited and len(self.columns) == 1:
             found += " (cells are separated by commas in .csv and by tabs in .tsv files)"
         hint = _nearest(theirs, list(self.columns)) or _nearest(ours, list(self.columns)) or "COLUMN"
-        return (
-            f'{self.path}: no column "{theirs}"; columns found: {found}. Where another column holds it: '
-            f"--map {ours}={hint}"
+        return f'{self.path}: no column "{theirs}"; columns found: {found}. Where another column holds it: ' + (
+            f"--map {ours}={hint}" if isinstance(self.path, Path) else f'mapping={{"{ours}": "{hint}"}}'
         )
 
     def respelt(self, ours: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -104,7 +108,8 @@ class TableFile:
 
     def json(self, theirs: str) -> str:
         """SQL for a column as text, in which lists and structures stand as JSON."""
-        if _NESTED.match(self.columns[theirs]) and self.path.suffix.lower() == ".parquet":
+        in_parquet = isinstance(self.path, Path) and self.path.suffix.lower() == ".parquet"
+        if _NESTED.match(self.columns[theirs]) and in_parquet:
             return f"cast(to_json({self._identifier(theirs)}) as varchar)"
         return f"cast({self._identifier(theirs)} as varchar)"
 
@@ -137,11 +142,13 @@ class TableFile:
         return '"' + theirs.replace('"', '""') + '"'
 
 
-def open_table(path: Path) -> TableFile:
-    """Open a table file and find its columns; close its connection when done.
+def open_table(path: TableSource) -> TableFile:
+    """Open a table file, or a table in memory, and find its columns; close its connection when done.
 
-    Raises InputError for an unknown extension, a missing, unreadable or empty file.
+    Raises InputError for an unknown extension, a missing, unreadable or empty file, and a table without rows.
     """
+    if isinstance(path, MemoryTable):
+        return _in_memory(path)
     names = [suffix.lower() for suffix in path.suffixes[-2:]]
     compression = "gzip" if names[-1:] == [".gz"] else "none"
     extension = (names[:-1] if compression == "gzip" else names)[-1:]
@@ -166,16 +173,33 @@ def open_table(path: Path) -> TableFile:
     return table
 
 
-def connect(*paths: Path) -> duckdb.DuckDBPyConnection:
-    """A connection to read these files with, to be closed; what it makes is temporary and its own.
+def connect(*paths: TableSource) -> duckdb.DuckDBPyConnection:
+    """A connection to read these files and tables with, to be closed; what it makes is temporary and its own.
 
     Small files share one DuckDB, which takes ten times as long to start as they take to read; large ones have their
     own, since it gives back what memory it took only when it ends.
     """
-    small = sum(path.stat().st_size for path in paths if path.is_file()) <= _SMALL
+    small = sum(map(_size, paths)) <= _SMALL
     connection = _kept().cursor() if small else _duckdb()
     connection.execute("set enable_progress_bar=false")
+    for path in paths:
+        if isinstance(path, MemoryTable):
+            connection.register(path.name, dict(path.cells))
     return connection
+
+
+def _size(path: TableSource) -> int:
+    """Bytes of a file, or about as many as a table in memory would have as one."""
+    if isinstance(path, MemoryTable):
+        return len(path) * len(path.columns) * _CELL
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _in_memory(table: MemoryTable) -> TableFile:
+    if not len(table):
+        raise InputError(f"{table} has no rows")
+    cells = ", ".join(f"cast({name} as varchar) as {name}" for name in table.cells)  # a column without any has no type
+    return TableFile(table, table.columns, True, connect(table), f"(select {cells} from {table.name})", ())
 
 
 @cache
@@ -269,7 +293,7 @@ def _literal(path: Path) -> str:
     return re.sub(r"[*?\[]", r"[\g<0>]", str(path.absolute()))
 
 
-def _unreadable(path: Path, error: duckdb.Error) -> InputError:
+def _unreadable(path: TableSource, error: duckdb.Error) -> InputError:
     """One sentence of DuckDB's report, without the line of the file that it quotes, its advice and its settings."""
     text = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", text)

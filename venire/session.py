@@ -53,13 +53,14 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.formats import tables
+from venire.storage.transfer.formats.source import MissingColumnError
 from venire.storage.transfer.importing import Added
 
 if TYPE_CHECKING:
     from venire.configs.schema import Campaign
     from venire.reports.board import Board
 
-__all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded"]
+__all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded", "judge_price"]
 
 _SQL_MEMORY = 512 << 20
 """Half of DuckDB's memory: the rest is the writer's."""
@@ -130,7 +131,7 @@ class Session:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.campaign = campaign = with_contexts(campaign)
         self.clock = clock or SystemClock()
-        self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
+        self.prices = {judge.name: judge_price(campaign, judge) for judge in campaign.judges}
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
@@ -377,11 +378,17 @@ class Session:
         found: dict[str, Added] = {}
         for kind, path in _sources(data):
             columns = (data.maps or {}).get(kind, {})
-            if kind == "elo":
-                records = tables.read(path, kind, columns)
-                found[kind] = importing.add(self.store, records, change_ratings=self._amend or not asked)
-            else:
-                found[kind] = importing.add_file(self.store, path, kind, columns)
+            try:
+                if kind == "elo":
+                    records = tables.read(path, kind, columns)
+                    found[kind] = importing.add(self.store, records, change_ratings=self._amend or not asked)
+                else:
+                    found[kind] = importing.add_file(self.store, path, kind, columns)
+            except MissingColumnError as error:
+                raise InputError(
+                    f"{error.sentence}. Where another column holds it, write below [data.map] in {self.campaign.path}: "
+                    f'{kind} = {{ {error.ours} = "{error.hint}" }}'
+                ) from None
         ratings = [Rating(one.name, one.elo) for one in self.campaign.contestants if one.elo is not None]
         importing.add(self.store, ratings, change_ratings=self._amend or not asked)
         importing.set_families(self.store, data.families or {})
@@ -444,7 +451,8 @@ def _sources(data: DataSettings) -> list[tuple[TableKind, Path]]:
     return [(kind, path) for kind, path in named if path is not None]
 
 
-def _price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
+def judge_price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
+    """The price of a judge's tokens. Raises InputError where neither the campaign nor the price table has one."""
     if judge.free:
         return TokenPrice(0, 0)
     price = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)

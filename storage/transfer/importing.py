@@ -23,6 +23,10 @@ __all__ = ["Added", "StoredModel", "add", "add_file", "add_texts", "answer_key",
 _CHUNK = 2_000
 
 
+class UnknownInstructionError(InputError):
+    """A completion answers an instruction that is not in the store."""
+
+
 @dataclass(frozen=True, slots=True)
 class Added:
     """What an import brought: new rows of each kind, ratings that changed, and rows that were known already."""
@@ -80,7 +84,10 @@ def add_file(store: Store, path: Path, kind: TableKind, mapping: Mapping[str, st
         before = json.loads(detail)
         if {name: before[name] for name in mark} == mark:
             return Added(known=before["rows"])
-    added = add(store, tables.read(path, kind, mapping))
+    try:
+        added = add(store, tables.read(path, kind, mapping))
+    except UnknownInstructionError as error:
+        raise InputError(f"{path}: {error}") from None
     with store.commit() as commit:
         detail = json.dumps({**mark, "rows": added.instructions + added.completions + added.known})
         now = store.clock.wall()
@@ -201,9 +208,9 @@ def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]
 
     def row(ordinal: int, one: Completion) -> Row:
         if one.instruction not in known:
-            raise InputError(
+            raise UnknownInstructionError(
                 f"completion {ordinal + 1} (of {one.model!r}) answers instruction {one.instruction!r}, which is not in "
-                "the store: nothing was imported; import the instructions first"
+                "the store: nothing was imported; add it to the instructions, or leave the row out"
             )
         if one.model not in models:
             models[one.model] = len(models) + 1

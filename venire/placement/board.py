@@ -19,6 +19,7 @@ from venire.arena.campaigns import (
     PhaseSettings,
     PlanSettings,
     StopSettings,
+    TokenPrice,
 )
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Rating, Shape
@@ -28,8 +29,9 @@ from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.validation import check_level
 from venire.ratings.design.placement import fit_board
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.soft_elo.conformal import conformal_rank
-from venire.session import is_embedded
+from venire.session import is_embedded, judge_price
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
@@ -106,6 +108,7 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
         assert known is not None  # it was chosen among the existing campaigns
         base = campaign_of(settings.store.absolute().with_suffix(".toml"), known.text)
         campaign = _judged_by(settings, base, row.name)
+        _refuse_endless(settings, campaign)
         names = tuple(one.name for one in campaign.judges)
         board = _board(store, row, names)
         opponents = _opponents(store, settings, board)
@@ -120,6 +123,18 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
         code = board.judgments.models.index(model)
         already = int(((board.judgments.model_a == code) | (board.judgments.model_b == code)).sum())
     return PreparedPlacement(settings, _placement_campaign(settings, campaign, row.name, opponents), board, already)
+
+
+def _refuse_endless(settings: PlaceSettings, campaign: CampaignSettings) -> None:
+    """Refuse a placement without a limit: every battle of the model with everybody would be asked."""
+    if settings.battles is not None or settings.half_width is not None:
+        return
+    free = all(judge_price(campaign, judge) == TokenPrice(0, 0) for judge in campaign.judges)
+    if free and settings.money is not None:
+        raise InputError("its judges cost nothing, so that --budget limits nothing: give --battles or --half-width")
+    if settings.money is None:
+        limits = "--battles or --half-width" if free else "--budget, --battles or --half-width"
+        raise InputError(f"nothing says when the placement is enough: give {limits}")
 
 
 def _take_elo(store: Store, settings: PlaceSettings) -> None:
@@ -188,7 +203,13 @@ def _opponents(store: Store, settings: PlaceSettings, board: PlacementBoard) -> 
             f"with --completions FILE (columns model, instruction_id, completion); it has those of "
             f"{', '.join(sorted(there)[:8])}{' ...' if len(there) > 8 else ''}"
         )
-    rated = fit_board(with_model(board.judgments, model).comparisons(), model)
+    try:
+        rated = fit_board(with_model(board.judgments, model).comparisons(), model)
+    except SeparatedError as error:
+        raise InputError(
+            f"{board.campaign!r} is no board to place a model on yet: {error}. A model that won or lost everything is "
+            "a group of its own: judge the board on more instructions"
+        ) from None
     names = [name for name, logit in zip(rated.models, rated.logits.tolist(), strict=True) if math.isfinite(logit)]
     answers = plans.catalogue(store, [*names, model])
     own = {name for name in answers.instructions if (model, name) in answers.completions}

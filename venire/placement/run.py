@@ -88,20 +88,12 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
             f"--budget {money(settings.money or 0)} does not cover one battle: it takes {calls:.0f} calls, about "
             f"{money(math.ceil(each))}"
         )
-    _refuse_endless(settings, each)
     there_are = (len(planned.design.models) - 1) * len(planned.design.instructions)
     limits = (affordable, settings.battles, there_are)  # the first limit reached ends it
     asked = max(0, min(one for one in limits if one is not None))
     judged = max(round(settled / trials), round(prepared.already / len(rows)))
     half = expected_half_width(prepared.board, settings, max(1, asked + judged))
     return PlacementForecast(calls, each, asked, judged > 0, half)
-
-
-def _refuse_endless(settings: PlaceSettings, each: float) -> None:
-    """Refuse a placement without a limit, which would ask every battle of the model with every opponent."""
-    if settings.battles is None and settings.half_width is None and (settings.money is None or not each):
-        why = "its judges cost nothing" if settings.money is not None else "no --budget is given"
-        raise InputError(f"{why}: say when it is enough with --battles, --half-width or --budget")
 
 
 def expected_half_width(board: PlacementBoard, settings: PlaceSettings, battles: int) -> float | None:

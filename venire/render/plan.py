@@ -53,6 +53,8 @@ def show_plan(screen: Console, session: Session) -> None:
         screen.print(_UNITS, style="dim")
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
     wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
+    if session.campaign.pair_judges and (settings.matchups or 0) > possible:
+        screen.print(f"{settings.matchups} matchups were asked for: {len(chosen.models)} models have {possible} pairs")
     if len(chosen.matchups) < wanted:
         screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
     if session.rounds is not None:

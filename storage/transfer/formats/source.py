@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
+import json
 import os
 import re
 import zlib
@@ -46,6 +47,29 @@ _LONGEST_VALUE = 1024 * 1024 * 1024
 _CELLS_SHOWN = 30
 _SMALL = 1 << 20
 _CELL = 8
+_OURS = frozenset(
+    (
+        "model",
+        "model_a",
+        "model_b",
+        "winner",
+        "judge",
+        "instruction_id",
+        "instruction",
+        "completion",
+        "repeat",
+        "weight",
+    )
+)
+"""Names of columns that mean what they say, and are no hint for another that is missing."""
+
+
+class MissingColumnError(InputError):
+    """A table lacks a column: `sentence` names those found, `hint` is the one that may hold `ours`, or COLUMN."""
+
+    def __init__(self, sentence: str, ours: str, hint: str, remedy: str) -> None:
+        super().__init__(f"{sentence}. Where another column holds it: {remedy}")
+        self.sentence, self.ours, self.hint = sentence, ours, hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +89,19 @@ class TableFile:
         theirs = mapping.get(ours, ours)
         if theirs in self.columns:
             return theirs
-        raise InputError(self.missing(ours, mapping))
+        raise self.missing(ours, mapping)
 
-    def missing(self, ours: str, mapping: Mapping[str, str]) -> str:
-        """What to say where the file has no such column: those found, and the nearest of them."""
+    def missing(self, ours: str, mapping: Mapping[str, str]) -> MissingColumnError:
+        """The error of a file without such a column: the columns found, and the nearest of them."""
         theirs = mapping.get(ours, ours)
         found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
         if isinstance(self.path, Path) and self.delimited and len(self.columns) == 1:
             found += " (cells are separated by commas in .csv and by tabs in .tsv files)"
-        hint = _nearest(theirs, list(self.columns)) or _nearest(ours, list(self.columns)) or "COLUMN"
-        return f'{self.path}: no column "{theirs}"; columns found: {found}. Where another column holds it: ' + (
-            f"--map {ours}={hint}" if isinstance(self.path, Path) else f'mapping={{"{ours}": "{hint}"}}'
-        )
+        likely = [name for name in self.columns if _may_be(ours, name)]
+        hint = _nearest(theirs, likely) or _nearest(ours, likely) or "COLUMN"
+        in_file = isinstance(self.path, Path)
+        remedy = f"--map {ours}={hint}" if in_file else f'mapping={{"{ours}": "{hint}"}}'
+        return MissingColumnError(f'{self.path}: no column "{theirs}"; columns found: {found}', ours, hint, remedy)
 
     def respelt(self, ours: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
         """The mapping, with those of our columns that the file writes as `Judge` or `Instruction ID`.
@@ -304,7 +329,27 @@ def _unreadable(path: TableSource, error: duckdb.Error) -> InputError:
     else:
         first = re.sub(r"^[\w ]*Error: ", "", text).partition("\n")[0].strip()
         reason = next(known, first[:300])
+    malformed = "Malformed JSON" in text and " in line " in text
+    if isinstance(path, Path) and malformed and (bad := _bad_line(path)) is not None:
+        return InputError(f"{path}: cannot be read: {bad}")
     return InputError(f"{path}: cannot be read: {f'line {line[1]}: ' if line else ''}{reason}")
+
+
+def _may_be(ours: str, theirs: str) -> bool:
+    """Whether a column may be meant by a name of ours: no identifier for a text, and no other name of ours."""
+    return theirs.lower() not in _OURS and (ours.endswith("_id") or not re.search(r"(^|[_ ])id$", theirs.lower()))
+
+
+def _bad_line(path: Path) -> str | None:
+    """The first line that is no JSON, and why; DuckDB counts one too many, and no empty lines."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                line.isspace() or json.loads(line)
+            except ValueError as error:
+                return f"line {number}: no JSON ({str(error).partition(': line')[0]})"
+    return None
 
 
 def _nearest(name: str, found: Iterable[str]) -> str | None:

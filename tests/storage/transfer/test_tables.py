@@ -277,7 +277,7 @@ def test_an_empty_parquet_and_an_empty_text_are_refused(write: Write, tmp_path: 
     ("name", "text", "reason"),
     [
         ("e.parquet", "nonsense", "Parquet"),
-        ("e.jsonl", '{"model": "m", "elo": 1}\n{"model":\n', "Malformed JSON"),
+        ("e.jsonl", '{"model": "m", "elo": 1}\n{"model":\n', "line 2: no JSON"),
         ("e.csv", "model,elo\nm,1\nm2,1,3\n", "line 3: 3 cells where the header has 2"),
         ("e.csv", "model,elo\nm,1\nm2\n", "line 3: 1 cells where the header has 2"),
         ("e.csv", 'model,elo\n"m,1\n', "line 2: a quoted cell does not end"),

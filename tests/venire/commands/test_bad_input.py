@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-
-from venire.storage.store.opening import open_store
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -149,12 +149,26 @@ def test_a_store_of_a_newer_format(venire: Venire, write_campaign: Write) -> Non
     refused(venire("run", path, "--yes"), "format 99")
 
 
+HOLD = """
+import sys
+from pathlib import Path
+from venire.storage.store.opening import open_store
+with open_store(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
 def test_a_store_that_another_process_holds(venire: Venire, write_campaign: Write) -> None:
     path = write_campaign()
-    with open_store(path.with_suffix(".duckdb")):
+    command = [sys.executable, "-c", HOLD, str(path.with_suffix(".duckdb"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
         refused(venire("run", path, "--yes"), "is held by process", "since", "on host")
         refused(venire("status", path.with_suffix(".duckdb")), "is held by process")
         refused(venire("rate", path.with_suffix(".duckdb")), "is held by process")
+        holder.communicate()
     assert venire("plan", path).code == 0
 
 
@@ -206,3 +220,61 @@ def test_ratings_of_some_of_the_models_that_simulated_judges_are_shown(
     for verb in ("plan", "run"):
         refused(venire(verb, file), "need the Elo of every contestant", "elo.csv", *missing)
     assert not file.with_suffix(".duckdb").exists()
+
+
+def test_a_column_that_a_campaign_calls_otherwise_is_mapped_in_its_file(
+    venire: Venire, write_campaign: Write, folder: Path
+) -> None:
+    lines = (folder / "completions.jsonl").read_text(encoding="utf-8").replace('"model":', '"model_name":')
+    (folder / "completions.jsonl").write_text(lines, encoding="utf-8")
+    file = write_campaign()
+    for verb in ("plan", "run"):
+        done = venire(verb, file)
+        refused(done, "completions.jsonl", "small.toml", "[data.map]", 'completions = { model = "model_name" }')
+        assert "--map" not in done.err
+    mapped = file.read_text(encoding="utf-8").replace(
+        "[plan]", '[data.map]\ncompletions = { model = "model_name" }\n[plan]'
+    )
+    file.write_text(mapped, encoding="utf-8")
+    assert venire("plan", file).code == 0
+
+
+def test_a_line_that_is_no_json_is_named_by_its_number(venire: Venire, write_campaign: Write, folder: Path) -> None:
+    lines = (folder / "instructions.jsonl").read_text(encoding="utf-8").splitlines()
+    broken = "\n".join([*lines[:2], "", lines[2], '{"instruction_id": broken}', *lines[3:]])
+    (folder / "instructions.jsonl").write_text(broken, encoding="utf-8")
+    refused(venire("plan", write_campaign()), "instructions.jsonl", "line 5: no JSON")
+
+
+def test_a_completion_of_an_instruction_that_is_not_there_names_its_file(
+    venire: Venire, write_campaign: Write, folder: Path
+) -> None:
+    with (folder / "completions.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"model": "terse", "instruction_id": "nowhere", "completion": "x"}\n')
+    refused(venire("plan", write_campaign()), "completions.jsonl", "completion 97", "'nowhere'", "leave the row out")
+
+
+def test_no_identifier_is_proposed_for_a_model(venire: Venire, tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("model_id,battle_id,b,winner\nx,1,y,a\n", encoding="utf-8")
+    refused(venire("rate", tmp_path / "b.csv"), "b.csv", 'no column "model_a"', "--map model_a=COLUMN")
+    (tmp_path / "c.csv").write_text("model,model_b,winner\nx,y,model_a\n", encoding="utf-8")
+    refused(venire("rate", tmp_path / "c.csv"), "--map model_a=COLUMN")
+
+
+def test_more_matchups_than_there_are_pairs_are_not_silently_fewer(venire: Venire, write_campaign: Write) -> None:
+    file = write_campaign()
+    text = file.read_text(encoding="utf-8").replace('policy = "all-pairs"', 'policy = "random"\nmatchups = 999')
+    file.write_text(text, encoding="utf-8")
+    done = venire("plan", file)
+    assert "999 matchups were asked for: 6 models have 15 pairs" in done.out + done.err
+
+
+def test_a_placement_on_free_judges_without_a_limit_leaves_nothing_behind(
+    venire: Venire, write_campaign: Write, judged: Callable[..., Path], folder: Path
+) -> None:
+    store = judged(instructions=8).with_suffix(".duckdb")
+    before = venire("status", store, "--json").json()["campaigns"]
+    refused(venire("place", "terse", "--on", store, "--yes"), "give --battles or --half-width")
+    done = venire("place", "terse", "--on", store, "--budget", "1", "--yes")
+    refused(done, "cost nothing", "--battles or --half-width")
+    assert venire("status", store, "--json").json()["campaigns"] == before

@@ -129,7 +129,7 @@ def test_a_model_whose_elo_a_simulated_judge_needs_is_refused_before_anything_is
         (("m3", "--budget", "1", "--policy", "widest-gap"), "choose battles"),
         (("m3", "--budget", "1", "--judge", "x"), "asks sim"),
         (("m3", "--budget", "1", "--level", "95"), "level is 95"),
-        (("m3",), "no --budget is given"),
+        (("m3",), "nothing says when the placement is enough: give --budget, --battles"),
         (("m3", "--budget", "0.000001"), "does not cover one battle"),
     ],
 )

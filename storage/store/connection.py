@@ -19,6 +19,7 @@ from venire.storage.store.files import held
 
 __all__ = [
     "MEMORY",
+    "ROW_GROUP",
     "THREADS",
     "Row",
     "close",
@@ -32,6 +33,9 @@ __all__ = [
     "refuse_other_format",
     "rescued_paths",
 ]
+
+ROW_GROUP = 4096
+"""Rows; a commit of as many may write to the file itself, others are in the log alone until a checkpoint."""
 
 MEMORY = "1GB"
 THREADS = 2
@@ -96,7 +100,7 @@ def connect(path: Path, *, scratch: Path | None = None) -> duckdb.DuckDBPyConnec
     another process writes, and InputError for what DuckDB does not take.
     """
     temporary = path.absolute().with_name(path.name + ".tmp") if scratch is None else scratch
-    how = "row_group_size 4096" if scratch is None else "read_only"
+    how = f"row_group_size {ROW_GROUP}" if scratch is None else "read_only"
     connection = duckdb.connect(":memory:")
     for setting in (
         "set enable_progress_bar = false",

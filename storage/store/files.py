@@ -102,17 +102,21 @@ def _held(store: Path, holder: bytes) -> StoreHeldError:
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """A file as it was found under a path."""
+    """A file as it was found under a path: which it is, its bytes, its time of change in ns, and how it begins."""
 
     path: Path
     device: int
     inode: int
+    size: int = -1
+    changed_at: int = -1
+    head: bytes = b""
+    """Empty where this process does not have the file open, or the system does not report that."""
 
     @classmethod
     def of(cls, path: Path) -> FileIdentity:
         """The file that a path names now. Raises FileNotFoundError where there is none."""
         there = path.stat()
-        return cls(path, there.st_dev, there.st_ino)
+        return cls(path, there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, _head(path))
 
     def now(self) -> str | None:
         """None while the path still names this file, else what happened: `removed` or `replaced`."""
@@ -122,22 +126,66 @@ class FileIdentity:
             return "removed"
         return None if (there.st_dev, there.st_ino) == (self.device, self.inode) else "replaced"
 
+    def changed(self) -> str | None:
+        """The same, and `truncated` or `overwritten` where the file is shorter or begins otherwise.
+
+        Size and time alone do not count: DuckDB may append blocks at any commit, and `touch` changes the time. How the
+        file begins changes with a checkpoint alone: see `written`.
+        """
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            return "removed"
+        if (there.st_dev, there.st_ino) != (self.device, self.inode):
+            return "replaced"
+        if (there.st_size, there.st_mtime_ns) == (self.size, self.changed_at):
+            return None
+        head = _head(self.path)
+        if there.st_size < self.size:
+            return "truncated" if self.head.startswith(head) else "overwritten"
+        return None if head == self.head else "overwritten"
+
+    def written(self) -> FileIdentity:
+        """The same file as it is after this process wrote to it."""
+        try:
+            there = FileIdentity.of(self.path)
+        except OSError:
+            return self
+        return there if (there.device, there.inode) == (self.device, self.inode) else self
+
 
 def is_open_here(path: Path) -> bool:
     """Whether this process has the file of that name open; False where the system does not report it."""
+    return _descriptor(path) is not None
+
+
+def _descriptor(path: Path) -> int | None:
+    """Where this process has a file open, if the system reports it; to open and close it drops DuckDB's lock."""
     try:
         there = path.stat()
         open_files = os.listdir("/proc/self/fd")
     except OSError:
-        return False
+        return None
     for name in open_files:
         try:
             mine = os.stat(f"/proc/self/fd/{name}")
         except OSError:
             continue
         if (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
-            return True
-    return False
+            return int(name)
+    return None
+
+
+_HEAD_BYTES = 3 * 4096
+"""DuckDB's headers: the database's identity, and twice the number and place of its last checkpoint."""
+
+
+def _head(path: Path) -> bytes:
+    descriptor = _descriptor(path)
+    try:
+        return b"" if descriptor is None else os.pread(descriptor, _HEAD_BYTES, 0)
+    except OSError:
+        return b""
 
 
 def log_path(store: Path) -> Path:

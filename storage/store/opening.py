@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import UUID
 from weakref import WeakSet
 
 import duckdb
@@ -16,6 +18,7 @@ from venire.arena.errors import InputError
 from venire.storage.store.connection import (
     close,
     connect,
+    fetch,
     first_line,
     migrate,
     refuse_other_format,
@@ -75,7 +78,7 @@ def open_store(
     try:
         _clear_what_a_killed_owner_left(path)
         read_journal(path)  # one that this version cannot read is refused before anything is migrated
-        connection = connect(path)
+        connection = _connected(path)
         try:
             try:
                 migrate(connection, path, clock)
@@ -84,6 +87,8 @@ def open_store(
             if new:
                 flush(path.parent)
             store = Store(path, connection, lock, clock)
+            if not to_read:
+                _refuse_beside_rescued(store)
             store.recovered = recover(store, accept_loss=accept_loss)
             _OPEN.add(store)
             return store
@@ -93,6 +98,44 @@ def open_store(
     except BaseException:
         lock.release()
         raise
+
+
+def _connected(path: Path) -> duckdb.DuckDBPyConnection:
+    try:
+        return connect(path)
+    except InputError as error:
+        if (rescued := _rescued(path)) is None:
+            raise
+        raise InputError(f"{error}. What a run had of it is in {rescued}: {_take_back(rescued, path)}") from error
+
+
+def _rescued(path: Path) -> Path | None:
+    """The newest copy that a run made when its store was taken away."""
+    return next((one for one in reversed(rescued_paths(path)) if one.exists()), None)
+
+
+def _take_back(rescued: Path, path: Path) -> str:
+    return f"put that in its place (mv {shlex.quote(str(rescued))} {shlex.quote(str(path))})"
+
+
+def _refuse_beside_rescued(store: Store) -> None:
+    """Raises InputError where a run's copy has what the store that is there now has not: it would be paid for again."""
+    for rescued in filter(Path.exists, rescued_paths(store.path)):
+        connection = connect(rescued, scratch=rescued.with_name(rescued.name + ".tmp"))
+        try:
+            constant = UUID(fetch(connection, "read_store", {})[0][1]).bytes
+            batch = fetch(connection, "last_batch", {})[0][0]
+        except duckdb.Error as error:
+            raise InputError(f"{rescued} cannot be read: {first_line(error)}: move it away") from error
+        finally:
+            connection.close()
+        if constant != store.constant or batch > store.batch:
+            raise InputError(
+                f"the store {store.path} is not the one that a run wrote to: what that run had, and paid for, is in "
+                f"{rescued}. To go on with that, move the store that is there now away and "
+                f"{_take_back(rescued, store.path)}; to go on with the store that is there now, move {rescued.name} "
+                "away; to have both, see `venire store merge`"
+            )
 
 
 def _only_read(path: Path, clock: Clock) -> Store:
@@ -132,11 +175,10 @@ def reading(path: Path) -> Iterator[Store]:
 
 def _refuse_to_begin_anew(path: Path) -> None:
     """A store that is gone, of which something is left, was paid for: to begin anew what is left is cleared away."""
-    rescued = next((one for one in reversed(rescued_paths(path)) if one.exists()), None)
-    if rescued is not None:
+    if (rescued := _rescued(path)) is not None:
         raise InputError(
-            f"there is no store {path}, but what a run had of it is in {rescued}: put that in its place (mv {rescued} "
-            f"{path}), or move it away to begin anew"
+            f"there is no store {path}, but what a run had of it is in {rescued}: {_take_back(rescued, path)}, or move "
+            "it away to begin anew"
         )
     left = [one for one in (path.with_name(path.name + end) for end in (".journal", ".wal")) if one.exists()]
     if left:

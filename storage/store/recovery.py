@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from venire.arena.errors import Fault, InputError, StoreError
-from venire.storage.store.connection import first_line, quoted, rescued_paths
+from venire.storage.store.connection import ROW_GROUP, first_line, quoted, rescued_paths
 from venire.storage.store.files import is_open_here, log_path
 from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
 from venire.storage.store.store import Store
@@ -168,17 +168,18 @@ def _lost(store: Store, left: LeftBehind) -> str:
 
 
 def rescue(store: Store) -> Path:
-    """Write all that a store holds to `<store>.rescued`, after its own file was removed or replaced under the run.
+    """Write all that a store holds to `<store>.rescued`, after its own file was taken away or changed under the run.
 
     The process still has the file, wherever its name is now. Its log is folded into it when that still lies at the old
-    place, where it would spoil the store that is there now. Raises StoreError when the copy cannot be written.
+    place, where it would spoil the store that is there now; one of a file that was changed in place is removed, since
+    all of it is in the copy. Raises StoreError when the copy cannot be written.
     """
     target = next((one for one in rescued_paths(store.path) if not one.exists()), None)
     log = log_path(store.path)
     if target is None:
         raise StoreError(f"{rescued_paths(store.path)[-1]} and all before it are there already: nothing was written")
     try:
-        store.connection.execute(f"attach {quoted(target)} as rescued (row_group_size 4096)")
+        store.connection.execute(f"attach {quoted(target)} as rescued (row_group_size {ROW_GROUP})")
         store.connection.execute("copy from database venire to rescued")
         store.connection.execute("detach rescued")
     except duckdb.Error as error:
@@ -190,5 +191,7 @@ def rescue(store: Store) -> Path:
             store.connection.execute("checkpoint")  # the file is whole again, wherever its name is now
         except duckdb.Error:
             log.unlink(missing_ok=True)
+    elif not store.is_elsewhere() and store.displaced() is not None and is_open_here(log):
+        log.unlink(missing_ok=True)
     store.end_journal()
     return target

@@ -16,7 +16,7 @@ import duckdb
 
 from venire.arena.clock import Clock
 from venire.arena.errors import StoreError
-from venire.storage.store.connection import MEMORY, THREADS, Row, close, fetch, first_line, query
+from venire.storage.store.connection import MEMORY, ROW_GROUP, THREADS, Row, close, fetch, first_line, query
 from venire.storage.store.files import FileIdentity, StoreLock, log_path
 from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
 from venire.storage.store.texts import Texts
@@ -25,6 +25,9 @@ __all__ = ["Commit", "Row", "Store"]
 
 _LONG_LOG = 32 << 20
 """Reading a log of 50 MB back takes 130 MB of memory after a kill; folding one in takes 5 to 8 ms a megabyte."""
+
+_IN_PLACE = ("truncated", "overwritten")
+"""What may happen to a file that is still in its place."""
 
 _SPARE_BYTES = 1 << 20
 """What a checkpoint may need on the disk beside the size of the log."""
@@ -56,6 +59,8 @@ class Store:
         self._inside = 0
         """Reads and commits under way."""
         self._place = FileIdentity.of(path)
+        self._checkpoints = 0
+        """Beginnings and ends of checkpoints: odd while the file is changed by our own hand."""
         self.batch, self.running, written = map(int, self.rows("last_batch")[0])
         if self.running != written:
             raise StoreError(
@@ -112,6 +117,8 @@ class Store:
             raise StoreError(f"the store {self.path} was taken away: its log cannot be begun")
         with self._at_work(), self._transaction() as commit:
             yield commit
+        if commit.written >= ROW_GROUP and self._place.changed() is None:
+            self._place = self._place.written()  # it is longer now
 
     @contextmanager
     def _transaction(self) -> Iterator[Commit]:
@@ -172,7 +179,7 @@ class Store:
         """
         if self.journal is not None:
             self.journal.close(remove=True)
-        if not self.checkpoint() and self._place.now() is None:
+        if not self.checkpoint() and self._place.changed() is None:
             raise StoreError(
                 f"the disk of {self.path} has {self._free_bytes() / 1e6:,.0f} MB free, and "
                 f"{(self.log_bytes + _SPARE_BYTES) / 1e6:,.0f} MB are needed to fold its log in: make room, try again"
@@ -202,9 +209,13 @@ class Store:
     def displaced(self) -> str | None:
         """What became of the store's files where they are no longer those that were opened, else None.
 
-        Found by device and inode: opening the file would drop DuckDB's lock on it.
+        Found by device, inode, size and time of change: opening the file would drop DuckDB's lock on it.
         """
-        if (found := self._place.now()) is not None:
+        before = self._checkpoints
+        found = self._place.changed()
+        if found in _IN_PLACE and (before % 2 or before != self._checkpoints):
+            found = None  # a checkpoint is under way in another thread
+        if found is not None:
             return f"the store {self.path} was {found} while a run wrote to it"
         if self.journal is not None and not self.journal.in_place():
             return f"{self.journal.path} was removed while a run announced its calls in it"
@@ -214,9 +225,10 @@ class Store:
         """Fold the write-ahead log into the file; True when that is done. Other writers wait, readers do not.
 
         Not begun where it could fail half-way, after which DuckDB gives the connection up: without room on the disk, or
-        when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's).
+        when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's), or not
+        what we wrote.
         """
-        if self._lock is None or self.is_elsewhere():
+        if self._lock is None or self._place.changed() is not None:
             return False
         log = self.log_bytes
         if not log:
@@ -225,8 +237,11 @@ class Store:
             return False
         try:
             with self._at_work():
+                self._checkpoints += 1
                 self.connection.execute("checkpoint")
                 self._log_is_open = False
+                self._place = self._place.written()
+                self._checkpoints += 1
         except duckdb.Error as error:
             raise StoreError(f"the log of the store {self.path} cannot be folded in: {first_line(error)}") from error
         return True

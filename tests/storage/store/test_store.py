@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from venire.arena.errors import InputError, StoreError
 from venire.arena.records import Instruction
 from venire.storage.store.opening import open_store
+from venire.storage.store.recovery import rescue
 from venire.storage.store.store import Commit, Store
 from venire.storage.transfer import importing
 
@@ -251,3 +254,66 @@ def test_the_log_is_never_folded_in_behind_the_writers_back(path: Path) -> None:
                 rows = [("2026-01-01 00:00:00+00", None, "k", "x" * 100_000, commit.batch)] * 70
                 commit.append(events, rows)
         assert store.log_bytes > 4 * 70 * 100_000
+
+
+def test_a_store_beside_a_copy_with_more_or_other_content_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """The danger: a run on the wrong store pays for everything again."""
+    path, other = tmp_path / "one.duckdb", tmp_path / "other.duckdb"
+    with open_store(path) as store, open_store(other) as another:
+        add_models(store, "m")
+        add_models(another, "n")
+        same = rescue(store)
+    open_store(path).close()  # the copy has nothing that the store has not
+    older = path.read_bytes()
+    with open_store(path) as store:
+        add_models(store, "later")
+        same.unlink()
+        newer = rescue(store)
+    for content in (older, other.read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="is not the one that a run wrote to") as refused:
+            open_store(path)
+        assert f"(mv {newer} {path})" in str(refused.value)
+        assert path.read_bytes() == content
+        with open_store(path, create=False, to_read=True) as store:
+            assert store.rows("models")
+    path.write_bytes(b"no store any more")
+    with pytest.raises(InputError, match=r"not a valid DuckDB .*What a run had of it is in .*\.rescued: put that"):
+        open_store(path)
+    newer.replace(path)
+    with open_store(path) as store:
+        assert {row[0] for row in store.rows("models")} == {"later", "m"}
+
+
+def test_a_file_that_is_cut_or_overwritten_in_its_place_is_noticed_and_not_written(path: Path, tmp_path: Path) -> None:
+    with open_store(tmp_path / "other.duckdb") as other:
+        add_models(other, "n")
+    foreign = (tmp_path / "other.duckdb").read_bytes()
+    for word in ("truncated", "overwritten", "overwritten"):
+        with open_store(path) as store:
+            add_models(store, "m")
+            assert store.checkpoint()
+            add_models(store, "only in the log")
+            assert store.displaced() is None
+            content = foreign + bytes(store.path.stat().st_size) if word == "overwritten" else path.read_bytes()[:8192]
+            subprocess.run(["cp", "/dev/stdin", path], input=content, check=True)
+            assert f"was {word}" in str(store.displaced())
+            assert not store.is_elsewhere()
+            assert not store.checkpoint(), "nothing is folded into what somebody else wrote"
+        assert path.read_bytes() == content
+        for left in path.parent.glob(f"{path.name}*"):
+            left.unlink()
+
+
+def test_a_touched_file_a_checkpoint_and_a_long_commit_are_no_loss(path: Path) -> None:
+    """The danger: a run that stops for nothing."""
+    with open_store(path) as store:
+        os.utime(path)
+        assert store.displaced() is None
+        for turn in range(3):
+            add_models(store, *(f"{turn}-{number}" * 20 for number in range(8_000)))
+            assert store.displaced() is None
+            assert store.checkpoint()
+            assert store.displaced() is None
+            os.utime(path, ns=(1, turn))
+            assert store.displaced() is None

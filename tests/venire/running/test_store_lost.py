@@ -129,6 +129,8 @@ def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
         pytest.param("moved away", marks=pytest.mark.slow),
         "replaced with its log",
         "the journal",
+        "overwritten",
+        "truncated",
     ],
 )
 def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
@@ -153,6 +155,10 @@ def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
             store.unlink()
         elif what == "moved away":
             store.rename(tmp_path / "moved.duckdb")
+        elif what == "overwritten":
+            store.write_bytes(other.read_bytes())
+        elif what == "truncated":
+            os.truncate(store, 8192)
         else:
             other.replace(store)
             if "log" in what:
@@ -174,14 +180,19 @@ def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
         asked = len(server.ledger.entries)
         assert seen == [100]
         assert asked <= 100 + CONCURRENCY + 3, "every fourth call looks"
-        word = "removed" if what in ("removed", "moved away", "the journal") else "replaced"
+        word = "removed" if what in ("moved away", "the journal") else what.removesuffix(" with its log")
         assert f"was {word}" in done.err
         copy = store.with_name(store.name + ".rescued")
         assert str(copy) in done.err
-        if "replaced" in what:
+        if "replaced" in what or what == "overwritten":
             assert store.read_bytes() == content, "the file that came in its place is left alone"
-            with open_store(store) as there:
+            with open_store(store, to_read=True) as there:
                 assert there.rows("models") == [("written by its log", 1, None, None)]
+        if what not in ("removed", "moved away", "the journal"):
+            refused = venire("run", path, "--yes")
+            assert (refused.code, len(server.ledger.entries)) == (2, asked), "nothing is paid twice"
+            assert f"is in {copy}" in refused.err.replace("\n", " ")
+            assert f"(mv {copy} {store})" in refused.err
         before = answered_keys(server.ledger.entries)
         assert copy.exists()
         if what == "moved away":  # the file itself is whole too

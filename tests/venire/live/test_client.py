@@ -236,7 +236,7 @@ def test_watch_says_that_nothing_runs(ended: Path, venire: Venire) -> None:
 
 
 def test_other_verbs_name_those_that_work_meanwhile(paused: Running, venire: Venire) -> None:
-    for done in (venire("rate", paused.store), venire("run", paused.store.with_name("small.toml"), "--yes")):
+    for done in (venire("reparse", paused.store), venire("run", paused.store.with_name("small.toml"), "--yes")):
         assert done.code == 2
         assert f"is held by process {os.getpid()}" in done.err
         for verb in ("status", "watch", "sql"):

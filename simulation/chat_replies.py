@@ -7,6 +7,7 @@ trial.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -36,9 +37,11 @@ __all__ = [
     "completion_body",
     "error_body",
     "fallible_reply",
+    "model_body",
     "models_body",
     "remarks",
     "reply_seconds",
+    "stream_events",
     "timed_reply",
     "truncate_reply",
 ]
@@ -118,7 +121,18 @@ def timed_reply(
     count = max(1, round(tokens_per_character() * len(text))) if tokens is None else tokens
     prompt_tokens = round(tokens_per_character() * request.characters)
     seconds = (profile.first_token_s + count / profile.tokens_per_s) * noise
-    return truncate_reply(JudgeReply(text, "stop", prompt_tokens, count, seconds, logprobs), request.max_tokens)
+    reply = truncate_reply(JudgeReply(text, "stop", prompt_tokens, count, seconds, logprobs), request.max_tokens)
+    return replace(reply, logprobs=_certain(reply.text)) if request.top_logprobs and not logprobs else reply
+
+
+def _certain(text: str) -> Logprobs:
+    """Log-probabilities of a text that no distribution was drawn for: its words, each with probability 1."""
+    return tuple(((word, 0.0),) for word in _words(text))
+
+
+def _words(text: str) -> list[str]:
+    """A text in pieces of a word each, with the white space before it: together they are the text."""
+    return re.findall(r"\s*\S+|\s+", text)
 
 
 def remarks(profile: Profile, seed: int, found: Sequence[KnownCompletion], repeat: int, tokens: int) -> str:
@@ -200,6 +214,30 @@ def completion_body(
     )
 
 
+def stream_events(body: bytes, *, usage: bool) -> list[bytes]:
+    """The response body of `completion_body` as server-sent events, a word each, the last of them `[DONE]`.
+
+    The first word has all log-probabilities; with `usage` the tokens used are in an event of their own before the last.
+    """
+    whole = orjson.loads(body)
+    (choice,) = whole["choices"]
+    head = {name: whole[name] for name in ("id", "created", "model", "system_fingerprint")}
+    head["object"] = "chat.completion.chunk"
+    nothing: dict[str, Any] = {"usage": None} if usage else {}
+
+    def chunk(delta: dict[str, Any], *, logprobs: Any = None, finish: str | None = None) -> dict[str, Any]:
+        step = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+        return {**head, "choices": [step], **nothing}
+
+    chunks = [chunk({"role": "assistant", "content": "", "refusal": None})]
+    for number, word in enumerate(_words(choice["message"]["content"])):
+        chunks.append(chunk({"content": word}, logprobs=None if number else choice["logprobs"]))
+    chunks.append(chunk({}, finish=choice["finish_reason"]))
+    if usage and "usage" in whole:
+        chunks.append({**head, "choices": [], "usage": whole["usage"]})
+    return [b"data: " + event + b"\n\n" for event in [*map(orjson.dumps, chunks), b"[DONE]"]]
+
+
 def _logprobs_body(logprobs: Logprobs) -> dict[str, Any] | None:
     if not logprobs:
         return None
@@ -209,8 +247,16 @@ def _logprobs_body(logprobs: Logprobs) -> dict[str, Any] | None:
 
 def models_body(names: Iterable[str]) -> bytes:
     """The response body of `GET /v1/models`."""
-    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "venire"} for name in names]
-    return orjson.dumps({"object": "list", "data": listed})
+    return orjson.dumps({"object": "list", "data": [_model(name) for name in names]})
+
+
+def model_body(name: str) -> bytes:
+    """The response body of `GET /v1/models/{id}`."""
+    return orjson.dumps(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "venire"}
 
 
 def error_body(message: str, kind: str, *, code: str | None = None, param: str | None = None) -> bytes:

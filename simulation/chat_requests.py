@@ -65,6 +65,12 @@ class ChatRequest:
     """The number of most likely tokens requested per position of the answer; 0 for none."""
     json_only: bool = False
     """Whether the answer must be JSON only."""
+    json_keys: tuple[str, ...] = ()
+    """The keys that the requested schema requires of the answer, if there is one."""
+    stream: bool = False
+    """Whether the answer is to come as server-sent events."""
+    stream_usage: bool = False
+    """Whether the last of these events is to hold the tokens used."""
 
 
 class RequestError(Exception):
@@ -91,11 +97,12 @@ def read_request(body: bytes) -> ChatRequest:
     model = sent.get("model")
     if not isinstance(model, str) or not model:
         raise RequestError("model must be a name", "model")
-    if sent.get("stream"):
-        raise RequestError("stream is not supported here", "stream")
+    if _integer(sent, "n", minimum=1) not in (None, 1):
+        raise RequestError("n must be 1: a request has one answer here; send another request, with another seed", "n")
     messages = _messages(sent.get("messages"))
     asked, (texts, words) = _question(messages)
     quoted = tuple(text for role, text in messages[asked:] if role == "assistant")
+    stream, stream_usage = _stream(sent)
     seed = _integer(sent, "seed")
     limit = _integer(sent, "max_completion_tokens", minimum=1)
     return ChatRequest(
@@ -111,6 +118,9 @@ def read_request(body: bytes) -> ChatRequest:
         messages=tuple(messages),
         top_logprobs=_top_logprobs(sent),
         json_only=_json_only(sent.get("response_format")),
+        json_keys=_required_keys(sent.get("response_format")),
+        stream=stream,
+        stream_usage=stream_usage,
     )
 
 
@@ -143,6 +153,7 @@ def chat_request_of(
         messages=tuple(messages),
         top_logprobs=min(request.top_logprobs, _MAX_LOGPROBS),
         json_only=structured and request.schema is not None,
+        json_keys=tuple(request.schema.get("required", ())) if structured and request.schema is not None else (),
     )
 
 
@@ -186,6 +197,25 @@ def _json_only(sent: object) -> bool:
         if not isinstance(schema, dict) or not isinstance(schema.get("name"), str) or "schema" not in schema:
             raise RequestError("response_format.json_schema must have a name and a schema", "response_format")
     return bool(kind != "text")
+
+
+def _required_keys(response_format: object) -> tuple[str, ...]:
+    """The keys that a checked response_format requires at the top of the answer."""
+    schema = response_format.get("json_schema", {}).get("schema") if isinstance(response_format, dict) else None
+    required = schema.get("required") if isinstance(schema, dict) else None
+    return tuple(key for key in required if isinstance(key, str)) if isinstance(required, list) else ()
+
+
+def _stream(sent: dict[str, Any]) -> tuple[bool, bool]:
+    """Whether the answer is streamed, and whether with the tokens used."""
+    stream, options = sent.get("stream"), sent.get("stream_options")
+    if stream is not None and not isinstance(stream, bool):
+        raise RequestError("stream must be true or false", "stream")
+    if options is not None and not stream:
+        raise RequestError("stream_options is accepted only where stream is true", "stream_options")
+    if options is not None and not isinstance(options, dict):
+        raise RequestError("stream_options must be an object", "stream_options")
+    return bool(stream), bool(options and options.get("include_usage"))
 
 
 def _messages(sent: object) -> list[tuple[str, str]]:

@@ -108,10 +108,9 @@ class DirectJudges:
         """The outcome of a request to an address: a reply or an error, and the seconds until it."""
         try:
             ask = body.ask() if isinstance(body, _Body) else read_request(body)
+            reply = answer_to(ask, self._answer_key)
         except RequestError as error:
             return self._refused(400, error_body(str(error), "invalid_request_error", param=error.param))
-        try:
-            reply = answer_to(ask, self._answer_key)
         except InputError as error:
             unknown = error_body(str(error), "invalid_request_error", code="model_not_found", param="model")
             return self._refused(404, unknown)

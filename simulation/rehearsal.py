@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+import orjson
+
 from venire.arena.errors import InputError
 from venire.arena.keys import fence
 from venire.arena.records import Completion, Instruction, Material, Request, Shape, Trial
@@ -16,7 +18,7 @@ from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Rehearse, fallible_reply, remarks, timed_reply
-from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion, chat_request_of, recognise
+from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion, RequestError, chat_request_of, recognise
 from venire.simulation.comparisons import draw_verdict
 from venire.simulation.grades import find_graded_completion, perceived_margin
 from venire.simulation.judge import SimulatedVerdict, parse_model
@@ -30,10 +32,34 @@ _SHOWN = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
 def answer_to(request: ChatRequest, answer_key: AnswerKey) -> JudgeReply:
     """The answer of the simulated model named in a request, by the protocol recognised from its words.
 
-    Raises `InputError` for a model that is not simulated.
+    Raises `InputError` for a model that is not simulated, and `RequestError` for a response_format that the answer to
+    this question does not have.
     """
     question = recognise(request)
-    return _rehearsal(question.protocol, PROTOCOLS.changes)(request, question, answer_key)
+    reply = _rehearsal(question.protocol, PROTOCOLS.changes)(request, question, answer_key)
+    # A truncated answer is no JSON at any provider, and an unreadable one is part of the judge's profile.
+    if request.json_only and reply.finish == "stop" and reply.text != UNREADABLE:
+        _check_json(reply.text, request.json_keys)
+    return reply
+
+
+def _check_json(text: str, keys: tuple[str, ...]) -> None:
+    """Raises `RequestError` where an answer is not a JSON object with these keys."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise RequestError(
+            "response_format cannot be honoured: a simulated model answers this question in plain text; leave "
+            "response_format out",
+            "response_format",
+        )
+    if missing := [key for key in keys if key not in found]:
+        raise RequestError(
+            f"response_format cannot be honoured: the answer to this question has no key {missing[0]!r}",
+            "response_format",
+        )
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """A provider on this machine: simulated judges behind an OpenAI-compatible address.
 
-`POST /v1/chat/completions` and `GET /v1/models` answer as a provider would; `GET /ledger` returns the ledger. A judge's
+`POST /v1/chat/completions`, `GET /v1/models` and `GET /v1/models/{id}` answer as a provider would, with `stream` as
+server-sent events; `GET /ledger` returns the ledger. A judge's
 model name is `simulated/<profile>@<seed>`. It identifies the completions by the texts between the fences of the first
 user message that has any, their order by the order of these texts, and the repeat by the request's `seed` (default 1):
 a request contains nothing that would not be sent to a real provider. A request without fences is an instruction, and
@@ -30,9 +31,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from math import isinf
@@ -44,7 +45,15 @@ from aiohttp import hdrs, web
 
 from venire.arena.errors import InputError
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, models_body, reply_seconds
+from venire.simulation.chat_replies import (
+    JudgeReply,
+    completion_body,
+    error_body,
+    model_body,
+    models_body,
+    reply_seconds,
+    stream_events,
+)
 from venire.simulation.chat_requests import ChatRequest, RequestError, read_request
 from venire.simulation.faults import FAULT_RESPONSES, FaultKind, Faults
 from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
@@ -73,6 +82,12 @@ class _ServerDecision:
     headers: Mapping[str, str] = field(default_factory=dict)
     billed: tuple[int, int] | None = None
     content_type: str = _JSON
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is an answer to be sent as server-sent events; errors and corrupted answers are not."""
+        whole = self.status == 200 and self.outcome not in FAULT_RESPONSES
+        return whole and self.ask is not None and self.ask.stream
 
 
 class JudgeServer:
@@ -138,6 +153,7 @@ class JudgeServer:
         app = web.Application(client_max_size=0)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
+        app.router.add_get("/v1/models/{id:.+}", self._show_model)
         app.router.add_get("/ledger", self._show_ledger)
         app.router.add_route("*", "/{path:.*}", self._no_such_path)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
@@ -171,6 +187,16 @@ class JudgeServer:
             return web.Response(status=refusal.status, body=refusal.body, content_type=_JSON)
         return web.Response(body=self._models, content_type=_JSON)
 
+    async def _show_model(self, request: web.Request) -> web.Response:
+        if (refusal := self._key_refused(request)) is not None:
+            return web.Response(status=refusal.status, body=refusal.body, content_type=_JSON)
+        name = request.match_info["id"]
+        try:
+            parse_model(name)
+        except InputError as error:
+            return web.Response(status=404, body=_unknown_model(error), content_type=_JSON)
+        return web.Response(body=model_body(name), content_type=_JSON)
+
     async def _show_ledger(self, request: web.Request) -> web.Response:
         shown = {"totals": asdict(self.ledger.totals()), "entries": self.ledger.entries}
         return web.Response(body=orjson.dumps(shown), content_type=_JSON)
@@ -197,7 +223,7 @@ class JudgeServer:
         try:
             if self._on_request is not None:
                 self._on_request(entry.ordinal)
-            if decision.wait_s:
+            if decision.wait_s and not decision.streamed:
                 await asyncio.sleep(decision.wait_s)
             return await self._send(request, decision, entry)
         finally:
@@ -216,13 +242,11 @@ class JudgeServer:
     def _decide(self, body: bytes, digest: str, account: str) -> _ServerDecision:
         try:
             ask = read_request(body)
+            reply = answer_to(ask, self._answer_key)
         except RequestError as error:
             return _ServerDecision("400", 400, error_body(str(error), _INVALID, param=error.param))
-        try:
-            reply = answer_to(ask, self._answer_key)
         except InputError as error:
-            refusal = error_body(str(error), _INVALID, code="model_not_found", param="model")
-            return _ServerDecision("404", 404, refusal, ask=ask)
+            return _ServerDecision("404", 404, _unknown_model(error), ask=ask)
         asked = self.ledger.asked(digest) + 1
         wait_s = reply_seconds(reply, ask.model, digest, asked) * self._pace
         fault = self._faults.draw(self._seed, digest, asked)
@@ -282,6 +306,10 @@ class JudgeServer:
             return _hang_up(request, response)
         if decision.status == 200 and decision.outcome not in FAULT_RESPONSES:
             self.ledger.answer(entry)
+        if decision.streamed and decision.ask is not None:
+            return await _stream(
+                request, stream_events(decision.body, usage=decision.ask.stream_usage), decision.wait_s
+            )
         if decision.outcome == "slow_bytes":
             return await self._trickle(request, decision.body)
         return web.Response(
@@ -300,6 +328,22 @@ class JudgeServer:
             await asyncio.sleep(self._faults.slow_s / _PIECES)
             await response.write(body[start : start + size])
         return response
+
+
+def _unknown_model(error: InputError) -> bytes:
+    return error_body(str(error), _INVALID, code="model_not_found", param="model")
+
+
+async def _stream(request: web.Request, events: Sequence[bytes], seconds: float) -> web.StreamResponse:
+    """Send an answer as server-sent events, spread evenly over the judge's time."""
+    response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: "text/event-stream", hdrs.CACHE_CONTROL: "no-cache"})
+    with suppress(ConnectionError):  # the client reads no further
+        await response.prepare(request)
+        for event in events:
+            if seconds:
+                await asyncio.sleep(seconds / len(events))
+            await response.write(event)
+    return response
 
 
 def _hang_up(request: web.Request, begun: web.StreamResponse | None = None) -> web.StreamResponse:

@@ -259,7 +259,12 @@ def test_a_model_that_is_not_simulated_is_not_found(
         ({"seed": "1"}, "seed"),
         ({"seed": True}, "seed"),
         ({"max_tokens": 0}, "max_tokens"),
-        ({"stream": True}, "stream"),
+        ({"stream": "yes"}, "stream"),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
+        ({"stream": True, "stream_options": []}, "stream_options"),
+        ({"n": 2}, "n"),
+        ({"n": 0}, "n"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
     ],
 )
 def test_a_request_with_a_wrong_field_is_refused_and_the_field_named(

@@ -101,6 +101,8 @@ def test_other_names_conditions_ballots_and_nested_cells_are_read_as_in_a_file(t
         path = tmp_path / "rows.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         assert vn.rate(rows, **settings).to_json() == vn.rate(path, **settings).to_json()
+    as_floats = [{**row, "kind": 7.0} for row in verdicts()]
+    assert vn.rate(as_floats, where={"kind": "7"}).to_json() == vn.rate(verdicts()).to_json()
     assert vn.compare(verdicts(), methods=("bradley-terry", "borda")).kendall == (1.0, 1.0)
     assert vn.audit(columns(), checks=["connectivity"]).findings[0].worry is False
 

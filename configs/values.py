@@ -146,6 +146,9 @@ def _address(value: str) -> str:
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_sound or re.search(r"\s|\\", value):
         raise ValueError("not an http or https URL; accepted: such as https://api.openai.com/v1")
+    for end in ("/chat/completions", "/messages", "/responses"):
+        if parts.path.rstrip("/").endswith(end):
+            raise ValueError(f"the address of single calls: leave out {end}")
     return value.rstrip("/")
 
 

@@ -27,6 +27,7 @@ from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.lanes.routes import route_name
 from venire.orchestrator.planning.plan import plan
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents, with_contexts
@@ -163,6 +164,8 @@ class Session:
                 spends=self._spends,
             )
             self._refuse_unknown()
+            routes = {route_name(way) for judge in self.campaign.judges for way in judge.lane.routes}
+            self.tried_again = plans.clear_failures_elsewhere(self.store, self.planned.id, routes)
             self._take_answers()  # answers of a run that was killed before this step
             undo.pop_all()
         return self

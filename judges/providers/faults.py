@@ -186,7 +186,7 @@ def refusal(
     if statuses is not None and status in statuses and code not in _CODES:
         fault, by_status = statuses[status], None
     return failure(
-        f"HTTP {status}: {_message(payload) or 'no message'}",
+        f"HTTP {status}: {_message(payload) or ('a web page' if _HTML.match(text) else 'no message')}",
         fault,
         status=status,
         retry_after=retry_after(headers, now, payload),
@@ -218,6 +218,9 @@ def short(message: str) -> str:
     """A message fit for a table: one line, no bearer token, at most 300 characters."""
     line = _BEARER.sub("Bearer [redacted]", " ".join(message.split()))
     return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
+
+
+_HTML = re.compile(r"\s*<(!doctype|html|head|body)\b", re.IGNORECASE)
 
 
 def _parse(text: str) -> object:

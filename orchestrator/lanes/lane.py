@@ -15,7 +15,7 @@ from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, digest
 from venire.orchestrator.lanes.lane_events import LaneEvents
-from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused
+from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused, refusal_advice
 from venire.orchestrator.lanes.retry import retry_call
 from venire.orchestrator.lanes.routes import Route, RouteLease, Routes
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
@@ -221,6 +221,9 @@ class Lane:
         route = call.route
         if error.fault is Fault.BAD_REQUEST:
             route.refused += 1
+            if not route.refusals.accepted and route.closed is None:
+                call.doubt = call.doubt or Doubt()
+                route.refusals.doubt(self._refusal(call, error, call.doubt))
         own = error.by_status is not None and await self._refuses_this_call(call, error)
         closing = (error.fault in CLOSING_FAULTS and not own) or route.refused >= _REFUSED_IN_A_ROW
         if closing and route.closed is None:
@@ -236,15 +239,17 @@ class Lane:
             raise error
         self._check_open()
 
+    def _refusal(self, call: Call, error: CallError, doubt: Doubt) -> Refusal:
+        again = call.step.attempts > len(call.refused_by) + 1
+        return Refusal(error, self._clock.monotonic(), call.step.prefix, call.step.trial, again, doubt)
+
     async def _refuses_this_call(self, call: Call, error: CallError) -> bool:
         """Whether a refusal without a reason may be of this call alone; its key is then still in use."""
-        route, step = call.route, call.step
+        route, now = call.route, self._clock.monotonic()
         if route.closed is not None:
             return False
-        again = step.attempts > len(call.refused_by) + 1
-        now = self._clock.monotonic()
         call.doubt = call.doubt or Doubt()
-        if route.refusals.refused(Refusal(error, now, step.prefix, step.trial, again, call.doubt)):
+        if route.refusals.refused(self._refusal(call, error, call.doubt)):
             return False
         if route.refusals.may_ask(now) and await is_key_refused(route.provider):
             return False
@@ -278,16 +283,17 @@ class Lane:
         for route in self.routes.all:
             refusals = route.refusals
             if refusals.undecided and refusals.are_of_the_key and route.closed is None:
-                self._close_route(route, refusals.undecided[-1].error)
+                error = refusals.undecided[-1].error
+                self._close_route(route, error, refusal_advice(error))
         for route in self.routes.all:
             route.refusals.decide(own=True)
 
     def _advice(self, call: Call, error: CallError) -> str:
         """What may help where a whole lane's requests are refused, in the words of the campaign file."""
         held = call.request.schema is not None and call.route.structured
-        if error.fault is not Fault.BAD_REQUEST or not held:
-            return ""
-        return " (where it is the schema that is refused: set structured_output = false)"
+        if held and error.fault is Fault.BAD_REQUEST:
+            return f"{refusal_advice(error)} (where it is the schema that is refused: set structured_output = false)"
+        return refusal_advice(error)
 
     def _close(self, why: str) -> None:
         if self.closed is None:

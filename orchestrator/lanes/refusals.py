@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from venire.arena.errors import CallError, InputError, KeyRefusedError
+from venire.arena.errors import CallError, Fault, InputError, KeyRefusedError
 from venire.judges.providers.base import Provider
 
-__all__ = ["REFUSALS_IN_A_ROW", "Doubt", "Refusal", "Refusals", "is_key_refused"]
+__all__ = ["REFUSALS_IN_A_ROW", "Doubt", "Refusal", "Refusals", "is_key_refused", "refusal_advice"]
 
 REFUSALS_IN_A_ROW = 8
 """Refusals running, without an answer between them, that are the key's: of so many instructions, or so many trials."""
@@ -94,6 +95,11 @@ class Refusals:
             return len(self._evidence) >= REFUSALS_IN_A_ROW
         return one.error.by_status != 403 or len(self._evidence) > 1
 
+    def doubt(self, one: Refusal) -> None:
+        """A request was refused as a bad one before any call was answered: it may be the model or a setting of all."""
+        self.undecided.append(one)
+        one.doubt.undecided += 1
+
     def answered(self, sent: float) -> None:
         """A call was answered that was sent at this time; refusals that had come before it were their calls' own."""
         self.accepted = True
@@ -127,6 +133,28 @@ class Refusals:
         """Leave what is undecided to the next run, which asks it again."""
         self.undecided = []
         self._evidence.clear()
+
+
+def refusal_advice(error: CallError) -> str:
+    """What to change in the campaign file when every request is refused as a bad one, in brackets; empty: unknown.
+
+    >>> refusal_advice(CallError("'temperature' does not support 0", Fault.BAD_REQUEST, status=400))
+    ' (set temperature = "default")'
+    """
+    if error.fault is not Fault.BAD_REQUEST:
+        return ""
+    message, advice = str(error).lower(), []
+    if re.search(r"(model|deployment|engine)\b.*(not found|not exist|unknown|invalid)", message):
+        advice.append("correct model, or base_url if another vendor has it")
+    elif error.status in (404, 405):
+        advice.append("nothing answers at this address: correct base_url, which most often ends in /v1")
+    if "temperature" in message:
+        advice.append('set temperature = "default"')
+    if re.search("max_(completion_)?tokens|maxoutputtokens", message):
+        advice.append("change max_tokens")
+    if "logprobs" in message:
+        advice.append("set logprobs = false")
+    return f" ({'; '.join(advice)})" if advice else ""
 
 
 async def is_key_refused(provider: Provider) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ __all__ = [
     "append_round",
     "catalogue",
     "clear_failures",
+    "clear_failures_elsewhere",
     "find_campaign",
     "instruction_catalogue",
     "interim_analyses",
@@ -224,6 +225,15 @@ def clear_failures(store: Store, campaign: int) -> int:
     """Let the failed steps of a campaign be tried again; returns how many."""
     with store.commit() as commit:
         commit.run("clear_failures", campaign=campaign, batch=commit.batch)
+        return commit.written
+
+
+def clear_failures_elsewhere(store: Store, campaign: int, routes: Collection[str]) -> int:
+    """Let failed steps be tried again whose last attempt went by none of these routes; returns how many."""
+    if not store.read("has_failures", campaign=campaign):
+        return 0
+    with store.commit() as commit:
+        commit.run("clear_failures_elsewhere", campaign=campaign, batch=commit.batch, routes=list(routes))
         return commit.written
 
 

@@ -67,6 +67,16 @@ select fault, message, count(*) from last group by all order by count(*) desc, f
 -- name: clear_failures
 insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial where p.campaign = $campaign;
 
+-- name: has_failures
+select 1 from failed f join planned p on p.trial = f.trial where p.campaign = $campaign limit 1;
+
+-- name: clear_failures_elsewhere
+-- Failed steps whose last attempt went by a route that the campaign has no more.
+insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial
+  join (select trial, step, arg_max(lane, (sent_at, number)) lane from attempt where trial in (select trial from failed) group by all) a
+    on a.trial = f.trial and a.step = f.step join lane l on l.id = a.lane
+  where p.campaign = $campaign and l.name not in (select unnest($routes::varchar[]));
+
 -- name: attempts_of
 -- Which attempts of these trials are on record.
 select trial, step, number from attempt where trial in (select unnest($trials));

@@ -200,7 +200,7 @@ def _format_spread(board: Board) -> str:
     if len(rated) < 3:
         return ""
     ours, theirs = (stdev(values) for values in zip(*rated, strict=True))
-    return f" (ratings spread {ours / theirs:.1f} times as wide as the reference's)" if theirs else ""
+    return f" (ratings spread {ours / theirs:.1f} times as wide as the reference's)" if ours and theirs else ""
 
 
 def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:

@@ -97,10 +97,10 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     if session.role == "contestant":
         _show_generated(out, session)
     elif session.campaign.rates_models:
-        show_readability(screen, judge_readability(session.store, session.planned.id))
+        show_readability(screen, judge_readability(session.store, session.planned.id), session.campaign.store)
         _show_board(out, session)
     else:
-        show_readability(out, judge_readability(session.store, session.planned.id))
+        show_readability(out, judge_readability(session.store, session.planned.id), session.campaign.store)
     _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
@@ -225,7 +225,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
         whose = f"{session.role} {few(names, 4)}, {lane}"
         mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
-        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again}")
+        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again} --amend")
     for name, why in summary.unreadable.items():
         screen.print(
             f"\nunreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}; {left}. Mend it and go "
@@ -236,7 +236,9 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     if summary.progress.failed:
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
         screen.print(f"\n{failures}; try them again: {again} --retry-failed")
-        show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
+        show_failed(
+            screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
+        )
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
@@ -300,7 +302,9 @@ def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, tri
         file = shlex.quote(os.path.relpath(session.campaign.path))
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
         screen.print(f"{failures}; try them again: venire run {file} --retry-failed")
-        show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
+        show_failed(
+            screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
+        )
 
 
 def show_next_steps(screen: Console, folder: Path, campaign: CampaignSettings) -> None:

@@ -72,6 +72,9 @@ def show_plan(screen: Console, session: Session) -> None:
     for sentence in plan_warnings(session):
         screen.print(sentence, style="yellow")
     show_recovered(screen, recovered(session.store))
+    if session.tried_again:
+        again = "1 failed step is" if session.tried_again == 1 else f"{session.tried_again:,} failed steps are"
+        screen.print(f"{again} tried again: the endpoint, key or model that was asked is another one now")
     if progress.settled or progress.failed:
         screen.print(
             f"on record: {progress.settled:,} settled, {progress.failed:,} failed, {progress.missing:,} missing; "

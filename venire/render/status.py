@@ -6,7 +6,10 @@ Every look at a store pays for what is imported here: neither the session nor th
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -73,7 +76,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         show_drift(screen, one["served"])
         if progress["failed"]:
             screen.print(f"  {failure_summary(one['failure_reasons'], progress['failed'])}")
-        show_failed(screen, one["failed_steps"], progress["failed"])
+        show_failed(screen, one["failed_steps"], progress["failed"], Path(facts["store"]))
 
 
 def format_live(live: dict[str, Any]) -> str:
@@ -120,7 +123,7 @@ def failure_summary(reasons: list[dict[str, Any]], failed: int) -> str:
     return plain(f"{'1 trial' if failed == 1 else f'{failed:,} trials'} failed: {'; '.join(parts)}")
 
 
-def show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:
+def show_failed(screen: Console, steps: list[dict[str, Any]], failed: int, store: Path) -> None:
     """Steps that used up their attempts, and how many more there are; `failed` counts all."""
     for one in steps:
         line = (
@@ -129,7 +132,8 @@ def show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> No
         )
         screen.print(f"  {plain(line)}")
     if failed > len(steps):
-        screen.print(f"  and {failed - len(steps):,} more: venire sql STORE 'select * from failed'")
+        where = shlex.quote(os.path.relpath(store))
+        screen.print(f"  and {failed - len(steps):,} more: venire sql {where} 'select * from failed'")
 
 
 def show_spending(screen: Console, spending: dict[str, Any] | None) -> None:
@@ -176,7 +180,7 @@ def _format_served(model: Mapping[str, Any]) -> str:
     return f"{plain(model['name'])} ({replies}, {first}{until} UTC)"
 
 
-def show_readability(screen: Console, judges: Sequence[JudgeReadability]) -> None:
+def show_readability(screen: Console, judges: Sequence[JudgeReadability], store: Path) -> None:
     """A line a judge: how much could be read, and how often the order decided; a warning of little."""
     if not judges:
         return
@@ -193,7 +197,8 @@ def show_readability(screen: Console, judges: Sequence[JudgeReadability]) -> Non
         if one.readable is not None and one.readable < MIN_READABLE:
             screen.print(
                 f"warning: of judge {plain(one.judge)} ({one.protocol}) only {one.readable:.1%} could be "
-                f"read: look at what it writes (venire sql STORE 'select text from reply'), or ask it another way"
+                f"read: look at what it writes (venire sql {shlex.quote(os.path.relpath(store))} 'select text from "
+                "reply'), or ask it another way"
             )
     screen.print()
 

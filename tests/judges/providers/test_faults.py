@@ -38,7 +38,7 @@ def test_only_what_may_pass_is_transient():
         ('[{"error": {"message": "too fast"}}]', "too fast"),
         ('{"error": {"message": "too\\n  fast"}}', "too fast"),
         ('{"error": {"message": 5}}', "no message"),
-        ("<html>", "no message"),
+        ("<html>", "a web page"),
         ("", "no message"),
     ],
 )

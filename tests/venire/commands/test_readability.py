@@ -18,7 +18,7 @@ Write = Callable[..., Path]
 
 def told(rows: list[JudgeReadability]) -> str:
     out = io.StringIO()
-    show_readability(Console(file=out, width=160), rows)
+    show_readability(Console(file=out, width=200), rows, Path("campaign.duckdb"))
     return out.getvalue()
 
 

@@ -10,7 +10,7 @@ from venire.arena.choices import Flips, Habit, Merge, OwnVotes, PairErrors, Ties
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import check_draws, check_level
 
-__all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Options", "option_names"]
+__all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Options", "option_flag", "option_names"]
 
 _MAX_REPLICATES = 100_000
 """Maximum number of replicates: more would take memory and hours without changing a printed bound."""
@@ -104,7 +104,12 @@ class Options:
         return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(plain, one.name))
 
 
+def option_flag(name: str) -> str:
+    """The command-line flag of an option, such as `--ability-ridge` of ability_ridge."""
+    return _FLAGS.get(name, "--" + name.replace("_", "-"))
+
+
 def option_names(names: Iterable[str]) -> str:
     """Names of options for a message, each with its command-line flag if that is spelt differently."""
-    flags = {name: _FLAGS.get(name, "--" + name.replace("_", "-")) for name in names}
+    flags = {name: option_flag(name) for name in names}
     return ", ".join(name if flag == f"--{name}" else f"{name} ({flag})" for name, flag in flags.items())

@@ -48,7 +48,7 @@ class Method:
     """A rating method, an entry of `registry.METHODS`.
 
     `run` rates the models of a table from the verdicts, the judgments merged from them and the options. `purpose` is a
-    line for `venire rate --help`. `options` names the options beyond those common to most methods, `ignores` the common
+    line for `venire methods`. `options` names the options beyond those common to most methods, `ignores` the common
     options without a meaning for it. `needs` are columns that a table must have. `rates` states whether models are
     rated; otherwise only judges are measured. `orders` means that models get positions in an order, and no ratings.
     """

@@ -17,7 +17,7 @@ from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats import with_writers
 from venire.storage.transfer.formats.entry import ExportWriter, Part, prepare, statement
 
-__all__ = ["Exported", "export"]
+__all__ = ["FORMS", "Exported", "export"]
 
 DEFAULT = ("battle", "attempt", "plan")
 _FRIENDLY = {"battle": "export_battle", "attempt": "export_attempt", "plan": "export_plan"}
@@ -26,7 +26,7 @@ _OPTIONS = {
     "csv": "format csv, header true",
     "jsonl": "format json, array false",
 }
-_FORMATS = (*_OPTIONS, "arrow")
+FORMS = (*_OPTIONS, "arrow")
 _BATCH_ROWS = 4_096
 
 
@@ -61,8 +61,8 @@ def export(
     is true, and where Arrow is asked for and not installed; StoreHeldError when another process owns the store.
     """
     writers = with_writers()
-    if form not in _FORMATS and form not in writers:
-        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*_FORMATS, *writers])}")
+    if form not in FORMS and form not in writers:
+        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*FORMS, *writers])}")
     if form in writers and tables:
         raise InputError(f"{form} has files of its own: leave --table out")
     if keep not in get_args(KeptPairs):

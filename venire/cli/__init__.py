@@ -13,7 +13,6 @@ from io import TextIOWrapper
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
 from venire.cli import (
@@ -24,6 +23,7 @@ from venire.cli import (
     init,
     mock_provider,
     parse,
+    parts,
     place,
     plan,
     prices,
@@ -37,6 +37,7 @@ from venire.cli import (
     store,
     watch,
 )
+from venire.cli.help import HELP, Verb, VerbGroup
 
 __all__ = ["app", "main"]
 
@@ -44,7 +45,7 @@ INTERRUPTED = 130
 _OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF})
 
 
-class _Verbs(TyperGroup):
+class _Verbs(VerbGroup):
     """Ends with 130 on Ctrl-C; typer, by its version, would say "Aborted!" and end with 1."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -60,7 +61,7 @@ app = typer.Typer(
     cls=_Verbs,
     help="Judge language models with language models.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings=HELP,
     pretty_exceptions_enable=False,  # its tracebacks print local variables, and a key may be one
     rich_markup_mode=None,
 )
@@ -77,13 +78,15 @@ for name, verb in (
     ("rate", rate.rate),
     ("place", place.place),
     ("prices", prices.prices),
+    ("methods", parts.methods),
+    ("formats", parts.formats),
     ("audit", audit.audit),
     ("simulate", simulate.simulate),
     ("reparse", reparse.reparse),
     ("parse", parse.parse),
     ("mock-provider", mock_provider.mock_provider),
 ):
-    app.command(name)(verb)
+    app.command(name, cls=Verb)(verb)
 app.add_typer(bring.app, name="import")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(store.app, name="store")

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.arena.choices import BothBad, Flips, OrdersMerge, VerdictOrigin
+from venire.cli.help import INTERVALS, JUDGMENTS, check_names
 from venire.cli.options import (
     BASELINE,
     BOTH_BAD,
@@ -34,19 +35,28 @@ def audit(
         help="A store, its campaign file or the folder of that file; a table (model_a, model_b, winner[, judge, "
         "instruction_id]), or files.",
     ),
-    check: list[str] = typer.Option([], "--check", help="Run this check alone; several times for several."),
+    check: list[str] = typer.Option(
+        [], "--check", autocompletion=check_names, help="Run this check alone; several times for several."
+    ),
     strict: bool = typer.Option(False, "--strict", help="End with exit code 1 when a check worries."),
     campaign: str | None = CAMPAIGN,
     mapping: list[str] = MAPPING,
     where: list[str] = WHERE,
     cluster: str | None = CLUSTER,
     covariate: list[str] = typer.Option(
-        [], "--covariate", help="Column of A's length less B's; a store knows the lengths of its answers."
+        [],
+        "--covariate",
+        rich_help_panel=JUDGMENTS,
+        help="Column of A's length less B's; a store knows the lengths of its answers.",
     ),
-    level: float = typer.Option(0.95, "--level", help="Of intervals and of what is told apart."),
+    level: float = typer.Option(
+        0.95, "--level", rich_help_panel=INTERVALS, help="Of intervals and of what is told apart."
+    ),
     merge: OrdersMerge = MERGE,
     flips: Flips = FLIPS,
-    bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Redrawn boards for the first place; 0 makes 1000."),
+    bootstrap: int = typer.Option(
+        0, "--bootstrap", rich_help_panel=INTERVALS, min=0, help="Redrawn boards for the first place; 0 makes 1000."
+    ),
     seed: int | None = SEED,
     origin: VerdictOrigin | None = ORIGIN,
     form: str | None = FORMAT,
@@ -56,7 +66,13 @@ def audit(
 ) -> None:
     """Say when not to believe the leaderboard: every check of the data, with its figure and threshold.
 
-    Nothing is asked and nothing is paid. Exit code 0 even when a check worries, unless --strict."""
+    Nothing is asked and nothing is paid. Exit code 0 even when a check worries, unless --strict.
+
+    Examples:
+      venire audit first
+      venire audit votes.csv --check transitivity --check length
+      venire audit first --strict                   # exit code 1 when a check worries
+    """
     from venire.boards.audit import audited
     from venire.cli.options import verdict_source, write_json
     from venire.ratings.inference.options import Options

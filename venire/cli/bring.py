@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.main
-from typer.core import TyperGroup
 
 from venire.arena.choices import TableKind
+from venire.cli.help import HELP, Verb, VerbGroup
 from venire.cli.options import JSON, named_store
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _STORE = typer.Option(
 )
 
 
-class _Formats(TyperGroup):
+class _Formats(VerbGroup):
     """Has a command for each format of texts as well; formats are loaded when one of their commands is looked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -39,7 +39,9 @@ class _Formats(TyperGroup):
         if found is None and cmd_name in FORMATS and (read := FORMATS[cmd_name].read) is not None:
             form = FORMATS[cmd_name]
             one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-            one.command(cmd_name, help=form.purpose)(_texts_command(cmd_name, read))
+            one.command(cmd_name, cls=Verb, context_settings=HELP, help=form.purpose + _example(cmd_name))(
+                _texts_command(cmd_name, read)
+            )
             found = typer.main.get_command(one)
         return found
 
@@ -52,7 +54,7 @@ def _group() -> None:
     """Bring instructions, completions and ratings into a store."""
 
 
-@app.command()
+@app.command(cls=Verb)
 def table(
     path: Path = typer.Argument(..., help="A Parquet, CSV, TSV or JSON Lines file."),
     kind: TableKind = typer.Option(..., "--kind", help="What its rows are."),
@@ -62,6 +64,10 @@ def table(
     """Import a table: all of it, or nothing.
 
     Columns are instruction_id, instruction[, category, reference]; model, instruction_id, completion; or model, elo.
+
+    Examples:
+      venire import table instructions.csv --kind instructions --store first
+      venire import table ratings.csv --kind elo --map elo=arena_elo --store first
     """
     from venire.cli.options import column_map
     from venire.orchestrator.run.reparse import screen
@@ -82,6 +88,13 @@ _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in a
 
 
 _SHOWN = 3
+
+
+def _example(form: str) -> str:
+    return (
+        f"\n\nExamples:\n  venire import {form} one.json two.json --store first"
+        f"\n  venire import {form} one.json --store first --json"
+    )
 
 
 def _texts_command(form: str, read: Reader) -> Callable[..., None]:

@@ -19,7 +19,12 @@ def demo(
 ) -> None:
     """Run a complete campaign without any key.
 
-    Two simulated judges over HTTP, six contestants of planted strength, rate limits and retries."""
+    Two simulated judges over HTTP, six contestants of planted strength, rate limits and retries.
+
+    Examples:
+      venire demo
+      venire demo --folder /tmp/demo --speed 1000
+    """
     from importlib.resources import files
 
     from venire.arena.errors import InputError

@@ -24,6 +24,10 @@ def generate(
     """Ask contestants to answer the instructions; `venire run` then judges what they wrote.
 
     Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
+
+    Examples:
+      venire generate first/campaign.toml
+      venire generate first/campaign.toml --yes --retry-failed
     """
     from venire.cli.options import agree
     from venire.configs.loading import load_campaign

@@ -12,7 +12,12 @@ __all__ = ["init"]
 def init(
     folder: Path = typer.Argument(Path("."), help="Where to write; made when it is not there."),
 ) -> None:
-    """Write a campaign file and example tables."""
+    """Write a campaign file and example tables.
+
+    Examples:
+      venire init first
+      cd first && venire plan campaign.toml
+    """
     from importlib.resources import files
     from shlex import quote
 

@@ -22,7 +22,12 @@ def mock_provider(
 ) -> None:
     """Serve simulated judges until Ctrl-C.
 
-    An OpenAI-compatible API; its models are called simulated/<profile>@<seed>."""
+    An OpenAI-compatible API; its models are called simulated/<profile>@<seed>.
+
+    Examples:
+      venire mock-provider first/campaign.toml --port 8080
+      venire mock-provider first/campaign.toml --faults 0.1 --speed 0 --ledger requests.jsonl
+    """
     import asyncio
     import contextlib
     import signal

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from venire.arena.errors import InputError
+from venire.cli.help import INTERVALS, JUDGMENTS, READ, verdict_formats
 
 if TYPE_CHECKING:
     from venire.arena.choices import BothBad, VerdictOrigin
@@ -69,19 +70,40 @@ JSON = typer.Option(False, "--json", help="Print JSON on standard output and not
 YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
 
 # Of verdicts to rate or to audit: where they are, how they are read, and how two orders make one judgment.
-CAMPAIGN = typer.Option(None, "--campaign", help="Which campaign of a store that has several.")
-MAPPING = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the table.")
-WHERE = typer.Option([], "--where", help="COLUMN=VALUE: keep these rows of a table.")
-CLUSTER = typer.Option(None, "--cluster", help="Column whose rows share their noise; default instruction_id, or none.")
-ORIGIN = typer.Option(None, "--origin", help="Where a table's verdicts come from; default: recorded.")
-FORMAT = typer.Option(
-    None, "--format", help="What the files are; default: told by their columns. docs/formats.md lists formats."
+CAMPAIGN = typer.Option(None, "--campaign", rich_help_panel=READ, help="Which campaign of a store that has several.")
+MAPPING = typer.Option(
+    [], "--map", rich_help_panel=READ, help="OURS=THEIRS: a column that is called otherwise in the table."
 )
-BOTH_BAD = typer.Option(None, "--both-bad", help="What a verdict that both are bad counts as; default: tie.")
-BASELINE = typer.Option(None, "--baseline", help="Whom all models met, where the files do not say.")
-MERGE = typer.Option("mean", "--merge", help="A tie and a win of both orders: half a win, or a tie.")
-FLIPS = typer.Option("tie", "--flips", help="Orders with opposite winners.")
-SEED = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0.")
+WHERE = typer.Option([], "--where", rich_help_panel=READ, help="COLUMN=VALUE: keep these rows of a table.")
+CLUSTER = typer.Option(
+    None,
+    "--cluster",
+    rich_help_panel=INTERVALS,
+    help="Column whose rows share their noise; default instruction_id, or none.",
+)
+ORIGIN = typer.Option(
+    None, "--origin", rich_help_panel=READ, help="Where a table's verdicts come from; default: recorded."
+)
+FORMAT = typer.Option(
+    None,
+    "--format",
+    autocompletion=verdict_formats,
+    rich_help_panel=READ,
+    help="What the files are; default: guessed from their columns. `venire formats` describes them.",
+)
+BOTH_BAD = typer.Option(
+    None, "--both-bad", rich_help_panel=READ, help="What a verdict that both are bad counts as; default: tie."
+)
+BASELINE = typer.Option(
+    None, "--baseline", rich_help_panel=READ, help="Whom all models met, where the files do not say."
+)
+MERGE = typer.Option(
+    "mean", "--merge", rich_help_panel=JUDGMENTS, help="A tie and a win of both orders: half a win, or a tie."
+)
+FLIPS = typer.Option("tie", "--flips", rich_help_panel=JUDGMENTS, help="Orders with opposite winners.")
+SEED = typer.Option(
+    None, "--seed", rich_help_panel=INTERVALS, help="Of all random draws; default: the campaign's own, or 0."
+)
 
 
 def verdict_source(

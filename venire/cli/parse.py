@@ -6,12 +6,16 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.help import dialect_names
+
 __all__ = ["parse"]
 
 
 def parse(
     table: Path | None = typer.Argument(None, help="A table with a column raw_output: CSV, TSV, JSON Lines, Parquet."),
-    dialect: str | None = typer.Option(None, "--dialect", help="How the replies are written; default: found out."),
+    dialect: str | None = typer.Option(
+        None, "--dialect", autocompletion=dialect_names, help="How the replies are written; default: guessed."
+    ),
     out: Path | None = typer.Option(None, "--out", "-o", help="Write here, in the form that its name says."),
     listing: bool = typer.Option(False, "--list", help="Show the dialects with an example of each rule."),
     mapping: list[str] = typer.Option([], "--map", help="raw_output=THEIRS: the column is called otherwise."),
@@ -20,7 +24,13 @@ def parse(
 ) -> None:
     """Read verdicts out of a table of replies: adds the columns verdict, status and rule.
 
-    Nobody is asked. What names no verdict, or two, is unreadable. Without -o it goes to standard output as CSV."""
+    Nobody is asked. What names no verdict, or two, is unreadable. Without -o it goes to standard output as CSV.
+
+    Examples:
+      venire parse replies.csv -o verdicts.csv
+      venire parse replies.jsonl --map raw_output=reply --json -o verdicts.parquet
+      venire parse --list
+    """
     from venire.arena.errors import InputError
     from venire.cli.options import column_map, write_json
     from venire.reading import dialect_list, parse_table

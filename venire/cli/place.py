@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.help import battle_policies
 from venire.cli.options import JSON, YES, named_store
 
 __all__ = ["place"]
@@ -26,7 +27,9 @@ def place(
     ),
     battles: int | None = typer.Option(None, "--battles", min=1, help="Stop after so many battles."),
     instructions: int | None = typer.Option(None, "--instructions", min=2, help="Draw so many; all by default."),
-    policy: str = typer.Option("information", "--policy", help="How battles are chosen: information, balanced, ..."),
+    policy: str = typer.Option(
+        "information", "--policy", autocompletion=battle_policies, help="How battles are chosen."
+    ),
     round_size: int = typer.Option(10, "--round", min=1, help="Battles between two looks."),
     level: float = typer.Option(0.95, "--level", help="Level of the judge's interval, such as 0.95."),
     alpha: float = typer.Option(0.1, "--alpha", help="Chance of a miss of the interval on people's scale."),
@@ -42,6 +45,11 @@ def place(
 
     Exit codes: 0 placed (the budget spent or not), 1 error, 2 input, 3 budget reached before any verdict, 4 done with
     failed steps, 5 nothing could be read, 130 interrupted or declined.
+
+    Examples:
+      venire place MODEL --on first --budget 1.00
+      venire place MODEL --on first --completions new.csv --budget 1.00 --half-width 30
+      venire place MODEL --on first --battles 60 --judge gpt-4-0613
     """
     from functools import partial
 

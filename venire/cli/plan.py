@@ -28,7 +28,13 @@ def plan(
     """Show what a campaign will ask and cost, and how wide its intervals will be.
 
     The data is imported and the plan written into the store; nobody is asked but by --pilot, whose trials are part of
-    the plan and are not paid again."""
+    the plan and are not paid again.
+
+    Examples:
+      venire plan first/campaign.toml
+      venire plan first/campaign.toml --explain
+      venire plan first/campaign.toml --pilot 10    # asks ten trials of each judge, and learns from them
+    """
     from venire.configs.loading import load_campaign
     from venire.forecasts.intervals import intervals_document, plan_intervals
     from venire.forecasts.plan import design_limit, explanation, plan_document, reasons

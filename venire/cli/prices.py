@@ -25,6 +25,10 @@ def prices(
     They are those of the table that litellm ships: compare them with your provider's page. Nobody is asked.
 
     Exit codes: 0 all are known, 1 a model has no price.
+
+    Examples:
+      venire prices gpt-4o-mini
+      venire prices deepseek-chat --base-url https://api.deepseek.com/v1 --json
     """
     from venire.cli.options import write_json
     from venire.judges.providers.vendors import find_model, price_table

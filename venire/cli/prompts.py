@@ -6,11 +6,14 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import FILE, JSON
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Read the prompts of judges, and see what a judge will be sent.", no_args_is_help=True)
+app = typer.Typer(
+    cls=VerbGroup, help="Read the prompts of judges, and see what a judge will be sent.", no_args_is_help=True
+)
 
 
 @app.callback()
@@ -18,9 +21,14 @@ def _group() -> None:
     """Read the prompts of judges, and see what a judge will be sent. Nobody is asked."""
 
 
-@app.command("list")
+@app.command("list", cls=Verb)
 def list_(as_json: bool = JSON) -> None:
-    """List every prompt with its variables, its purpose and the digest that is part of a judge's key."""
+    """List every prompt with its variables, its purpose and the digest that is part of a judge's key.
+
+    Examples:
+      venire prompts list
+      venire prompts list --json
+    """
     from venire.cli.options import write_json
     from venire.prompts import known_prompts
     from venire.render.prompts import show_prompts
@@ -33,12 +41,17 @@ def list_(as_json: bool = JSON) -> None:
         show_prompts(console(), found)
 
 
-@app.command()
+@app.command(cls=Verb)
 def show(
     name: str = typer.Argument(..., help="PROTOCOL, or PROTOCOL/NAME for one of its prompts."),
     as_json: bool = JSON,
 ) -> None:
-    """Show a prompt as its file stands: a header, a line of dashes, and the text that is sent."""
+    """Show a prompt as its file stands: a header, a line of dashes, and the text that is sent.
+
+    Examples:
+      venire prompts show two-stage
+      venire prompts show binary --json
+    """
     from venire.cli.options import write_json
     from venire.prompts import prompt_sources
     from venire.render.prompts import show_sources
@@ -51,9 +64,14 @@ def show(
         show_sources(console(), found)
 
 
-@app.command()
+@app.command(cls=Verb)
 def diff(file: Path = FILE, as_json: bool = JSON) -> None:
-    """Show how a campaign's prompts differ from Venire's own, and from those its store was planned with."""
+    """Show how a campaign's prompts differ from Venire's own, and from those its store was planned with.
+
+    Examples:
+      venire prompts diff first/campaign.toml
+      venire prompts diff first/campaign.toml --json
+    """
     from dataclasses import asdict
 
     from venire.cli.options import write_json
@@ -70,7 +88,7 @@ def diff(file: Path = FILE, as_json: bool = JSON) -> None:
         show_differences(console(), found, notes)
 
 
-@app.command()
+@app.command(cls=Verb)
 def render(
     file: Path = FILE,
     trial: str | None = typer.Option(None, "--trial", help="Its number, or the first digits of its key; default: 1st."),
@@ -80,7 +98,12 @@ def render(
 ) -> None:
     """Show exactly what a judge will be sent for a trial, with the replies on record up to there.
 
-    A plan in the store is only read; without one the data is imported and the plan written."""
+    A plan in the store is only read; without one the data is imported and the plan written.
+
+    Examples:
+      venire prompts render first/campaign.toml
+      venire prompts render first/campaign.toml --trial 12 --step 1
+    """
     from venire.cli.options import write_json
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import generation, with_contexts

@@ -9,6 +9,8 @@ from pathlib import Path
 import typer
 
 from venire.arena.choices import BothBad, Flips, OrdersMerge, OwnVotes, PairErrors, Ties, Unranked, VerdictOrigin
+from venire.arena.registry import METHODS
+from venire.cli.help import INTERVALS, JUDGMENTS, METHOD, OF_ONE_METHOD, READ, names_of
 from venire.cli.options import (
     BASELINE,
     BOTH_BAD,
@@ -46,10 +48,14 @@ def rate(
     method: list[str] = typer.Option(
         [],
         "--method",
+        autocompletion=names_of(METHODS),
+        rich_help_panel=METHOD,
         help="Default bradley-terry, and even-pairs of a campaign whose pairs were chosen by what was known; "
-        "--compare shows all that apply; several with it.",
+        "--compare shows all that apply; several with it. `venire methods` describes them.",
     ),
-    compare: bool = typer.Option(False, "--compare", help="Methods side by side: those named, or all that apply."),
+    compare: bool = typer.Option(
+        False, "--compare", rich_help_panel=METHOD, help="Methods side by side: those named, or all that apply."
+    ),
     as_json: bool = JSON,
     campaign: str | None = CAMPAIGN,
     mapping: list[str] = MAPPING,
@@ -61,53 +67,80 @@ def rate(
     unranked: Unranked = typer.Option(
         "below",
         "--unranked",
+        rich_help_panel=READ,
         help="A model without a row on a ballot that others on the instruction have: below those ranked, or absent.",
     ),
     reference: Path | None = typer.Option(
         None,
         "--reference",
+        rich_help_panel=READ,
         help="Ratings to compare with: a table of model and elo, or a board in JSON.",
     ),
-    own: OwnVotes = typer.Option("include", "--own", help="What judges that are models say of themselves."),
+    own: OwnVotes = typer.Option(
+        "include", "--own", rich_help_panel=JUDGMENTS, help="What judges that are models say of themselves."
+    ),
     judge_weight: list[str] = typer.Option(
-        [], "--judge-weight", help="JUDGE=WEIGHT: what a judge's verdicts count; others 1."
+        [], "--judge-weight", rich_help_panel=JUDGMENTS, help="JUDGE=WEIGHT: what a judge's verdicts count; others 1."
     ),
     ridge: float | None = typer.Option(
-        None, "--ridge", help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's."
+        None,
+        "--ridge",
+        rich_help_panel=METHOD,
+        help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's.",
     ),
-    anchor: list[str] = typer.Option([], "--anchor", help="MODEL=ELO: hold this model at this rating."),
+    anchor: list[str] = typer.Option(
+        [], "--anchor", rich_help_panel=METHOD, help="MODEL=ELO: hold this model at this rating."
+    ),
     merge: OrdersMerge = MERGE,
     flips: Flips = FLIPS,
-    ties: Ties = typer.Option("half", "--ties", help="What a tie counts as."),
-    bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Replicates for intervals; 0: by formula."),
+    ties: Ties = typer.Option("half", "--ties", rich_help_panel=JUDGMENTS, help="What a tie counts as."),
+    bootstrap: int = typer.Option(
+        0, "--bootstrap", rich_help_panel=INTERVALS, min=0, help="Replicates for intervals; 0: by formula."
+    ),
     cluster: str | None = CLUSTER,
     errors: PairErrors | None = typer.Option(
-        None, "--errors", help="Standard errors; default: cluster, where there are any."
+        None, "--errors", rich_help_panel=INTERVALS, help="Standard errors; default: cluster, where there are any."
     ),
-    level: float = typer.Option(0.95, "--level", help="Of the intervals."),
+    level: float = typer.Option(0.95, "--level", rich_help_panel=INTERVALS, help="Of the intervals."),
     seed: int | None = SEED,
     covariate: list[str] = typer.Option(
         [],
         "--covariate",
+        rich_help_panel=METHOD,
         help="covariates: a column, or position; of a store also length, headers, bold, lists, same-family.",
     ),
-    restarts: int = typer.Option(0, "--restarts", min=0, help="am-elo: this many more starts, from the seed."),
-    habit: list[HabitChoice] = typer.Option(
-        [], "--habit", help="am-elo: habits of each judge to fit beside its ability."
+    restarts: int = typer.Option(
+        0, "--restarts", rich_help_panel=OF_ONE_METHOD, min=0, help="am-elo: this many more starts, from the seed."
     ),
-    ability_ridge: float = typer.Option(0.0, "--ability-ridge", help="am-elo: lambda of lambda/2 (ability - 1)^2."),
-    least_verdicts: int = typer.Option(50, "--least-verdicts", help="stable-arena: judges with fewer are left out."),
+    habit: list[HabitChoice] = typer.Option(
+        [], "--habit", rich_help_panel=OF_ONE_METHOD, help="am-elo: habits of each judge to fit beside its ability."
+    ),
+    ability_ridge: float = typer.Option(
+        0.0, "--ability-ridge", rich_help_panel=OF_ONE_METHOD, help="am-elo: lambda of lambda/2 (ability - 1)^2."
+    ),
+    least_verdicts: int = typer.Option(
+        50, "--least-verdicts", rich_help_panel=OF_ONE_METHOD, help="stable-arena: judges with fewer are left out."
+    ),
     least_ability: float = typer.Option(
-        0.0, "--least-ability", help="stable-arena: judges at or below it are left out."
+        0.0, "--least-ability", rich_help_panel=OF_ONE_METHOD, help="stable-arena: judges at or below it are left out."
     ),
     until_stable: bool = typer.Option(
-        False, "--until-stable", help="stable-arena: fit again until nobody is left out."
+        False, "--until-stable", rich_help_panel=OF_ONE_METHOD, help="stable-arena: fit again until nobody is left out."
     ),
-    seconds: float = typer.Option(60.0, "--seconds", help="kemeny: time to prove the order in."),
+    seconds: float = typer.Option(
+        60.0, "--seconds", rich_help_panel=OF_ONE_METHOD, help="kemeny: time to prove the order in."
+    ),
 ) -> None:
     """Rate the models and measure the judges.
 
-    Nothing is asked and nothing is paid."""
+    Nothing is asked and nothing is paid.
+
+    Examples:
+      venire rate first
+      venire rate first --anchor gpt-4=1250 --bootstrap 1000
+      venire rate votes.parquet --map model_a=left --map model_b=right --map winner=preferred
+      venire rate first --compare
+    """
     from venire.arena.errors import InputError
     from venire.boards.rate import read
     from venire.cli.options import anchors, judge_weights, verdict_source, write_json

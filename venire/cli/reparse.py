@@ -19,7 +19,12 @@ def reparse(
 ) -> None:
     """Read the replies on record again with today's parsers.
 
-    Nothing is asked and nothing is paid. What reads differently is shown and appended; earlier readings are kept."""
+    Nothing is asked and nothing is paid. What reads differently is shown and appended; earlier readings are kept.
+
+    Examples:
+      venire reparse first --dry-run
+      venire reparse first
+    """
     from venire.cli.options import write_json
     from venire.reading import read_again
     from venire.render.reading import reread_progress, show_reparsed

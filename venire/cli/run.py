@@ -36,6 +36,12 @@ def run(
 
     Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 5 quality gate
     missed, 130 interrupted or declined.
+
+    Examples:
+      venire run first/campaign.toml
+      venire run first/campaign.toml --yes --events run.jsonl
+      venire run first/campaign.toml --amend       # accepts a file that changed
+      venire run first/campaign.toml --retry-failed
     """
     from venire.cli.options import agree
     from venire.configs.loading import load_campaign

@@ -9,6 +9,8 @@ from typing import Literal
 import typer
 
 from venire.arena.errors import InputError
+from venire.arena.registry import POLICIES, PROTOCOLS
+from venire.cli.help import names_of
 
 __all__ = ["simulate"]
 
@@ -16,9 +18,15 @@ __all__ = ["simulate"]
 def simulate(
     file: Path = typer.Argument(..., help="The campaign file; its store is never touched."),
     policies: list[str] = typer.Option(
-        [], "--policy", metavar="POLICY", help="Policy to compare; may be repeated, as all such options."
+        [],
+        "--policy",
+        metavar="POLICY",
+        autocompletion=names_of(POLICIES),
+        help="Policy to compare; may be repeated, as all such options.",
     ),
-    protocols: list[str] = typer.Option([], "--protocol", metavar="PROTOCOL", help="Protocol to compare."),
+    protocols: list[str] = typer.Option(
+        [], "--protocol", metavar="PROTOCOL", autocompletion=names_of(PROTOCOLS), help="Protocol to compare."
+    ),
     judges: list[int] = typer.Option(
         [], "--judges", min=1, metavar="N", help="Number of judges to compare: the file's first."
     ),
@@ -46,6 +54,11 @@ def simulate(
 
     The planner, the engine and the estimators of `venire run` on a virtual clock, nothing real being asked. With no
     variation: the file's own plan, and a balanced one beside it.
+
+    Examples:
+      venire simulate first/campaign.toml
+      venire simulate first/campaign.toml --policy balanced --policy all-pairs --seeds 50
+      venire simulate first/campaign.toml --judges 1 --judges 2 --budget 1.00 --csv runs.csv
     """
     import os
 

@@ -31,6 +31,12 @@ def sql(
     """Ask a store in SQL, while a campaign runs too.
 
     Nothing can be changed that way: one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, for a minute at most.
+
+    Examples:
+      venire sql first                             # lists tables and views
+      venire sql first "from spend"
+      venire sql first "select judge, count(*) from battle group by all" --csv
+      venire sql first - < query.sql
     """
     from venire.arena.errors import InputError
     from venire.cli.options import write_json

@@ -13,7 +13,12 @@ def status(
     store: Path = STORE,
     as_json: bool = JSON,
 ) -> None:
-    """Show what a store holds and how far it is, while a campaign runs too."""
+    """Show what a store holds and how far it is, while a campaign runs too.
+
+    Examples:
+      venire status first
+      venire status first/campaign.duckdb --json
+    """
     from venire.cli.options import write_json
     from venire.live.client import current_status
     from venire.render.screen import console

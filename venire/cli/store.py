@@ -7,11 +7,14 @@ from pathlib import Path
 import typer
 
 from venire.arena.choices import KeptPairs
+from venire.cli.help import Verb, VerbGroup, written_forms
 from venire.cli.options import JSON, STORE, named_stores
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look after stores: check, back up, compact, merge, export.", no_args_is_help=True)
+app = typer.Typer(
+    cls=VerbGroup, help="Look after stores: check, back up, compact, merge, export.", no_args_is_help=True
+)
 
 _FORCE = typer.Option(False, "--force", help="Replace what is there already.")
 
@@ -21,7 +24,7 @@ def _group() -> None:
     """Look after stores: check, back up, compact, merge, export."""
 
 
-@app.command()
+@app.command(cls=Verb)
 def check(
     store: Path = STORE,
     full: bool = typer.Option(False, "--full", help="Recompute every key, not those of some 2,000 rows of a kind."),
@@ -29,7 +32,12 @@ def check(
 ) -> None:
     """Look a store over and change nothing in it.
 
-    Exit codes: 0 all is well, 1 something is wrong and named."""
+    Exit codes: 0 all is well, 1 something is wrong and named.
+
+    Examples:
+      venire store check first
+      venire store check first/campaign.duckdb --full
+    """
     from dataclasses import asdict
 
     from venire.cli.options import write_json
@@ -47,7 +55,7 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(cls=Verb)
 def backup(
     store: Path = STORE,
     out: Path = typer.Option(..., "-o", "--out", help="The copy."),
@@ -56,7 +64,12 @@ def backup(
 ) -> None:
     """Copy a store whole, verify the copy, and only then give it its name.
 
-    Works while a campaign runs: it writes nothing for the seconds that the copy takes, and goes on asking."""
+    Works while a campaign runs: it writes nothing for the seconds that the copy takes, and goes on asking.
+
+    Examples:
+      venire store backup first -o copy.duckdb
+      venire store backup first -o copy.duckdb --force
+    """
     from dataclasses import asdict
 
     from venire.arena.errors import StoreHeldError
@@ -75,11 +88,16 @@ def backup(
         typer.echo(f"{out}: {made.bytes / 1e6:,.1f} MB, whole up to batch {made.batch:,} of {store}")
 
 
-@app.command("accept-loss")
+@app.command("accept-loss", cls=Verb)
 def accept_loss(store: Path = STORE) -> None:
     """Go on with a store whose log was cut or removed, without the commits that were in it.
 
-    Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again."""
+    Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again.
+
+    Examples:
+      venire store check first                    # says what is missing
+      venire store accept-loss first
+    """
     from venire.storage.store.opening import open_store
     from venire.wording import money
 
@@ -94,11 +112,16 @@ def accept_loss(store: Path = STORE) -> None:
     )
 
 
-@app.command()
+@app.command(cls=Verb)
 def compact(store: Path = STORE, as_json: bool = JSON) -> None:
     """Rewrite a store into a fresh file and put that in its place once it is whole and checked.
 
-    Until then the disk needs room for both."""
+    Until then the disk needs room for both.
+
+    Examples:
+      venire store compact first
+      venire store compact first/campaign.duckdb --json
+    """
     from dataclasses import asdict
 
     from venire.cli.options import write_json
@@ -113,12 +136,12 @@ def compact(store: Path = STORE, as_json: bool = JSON) -> None:
         typer.echo(f"{store}: {done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now, {done.rows:,} rows")
 
 
-@app.command()
+@app.command(cls=Verb)
 def export(
     store: Path = STORE,
     out: Path = typer.Option(..., "-o", "--out", help="The folder to write to; made when it is not there."),
     form: str = typer.Option(
-        "parquet", "--format", help="What the files are: parquet, csv, jsonl, arrow, or a format of another tool."
+        "parquet", "--format", autocompletion=written_forms, help="What the files are; see `venire formats`."
     ),
     campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
     table: list[str] = typer.Option([], "--table", help="Any table or view; default: battle, attempt and plan."),
@@ -132,7 +155,13 @@ def export(
 ) -> None:
     """Write tables for others: one file each, names instead of numbers; or the files of another tool.
 
-    Tables that belong to no campaign are written whole."""
+    Tables that belong to no campaign are written whole.
+
+    Examples:
+      venire store export first -o tables
+      venire store export first -o tables --format csv --table battle --table spend
+      venire store export first -o pairs --format preferences --keep decided
+    """
     from dataclasses import asdict
 
     from venire.cli.options import write_json
@@ -146,7 +175,7 @@ def export(
             typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e6:,.1f} MB")
 
 
-@app.command()
+@app.command(cls=Verb)
 def merge(
     stores: list[Path] = typer.Argument(
         ..., callback=named_stores, help="The stores to put together, or their campaign files; they are not changed."
@@ -154,7 +183,12 @@ def merge(
     out: Path = typer.Option(..., "-o", "--out", help="The new store."),
     as_json: bool = JSON,
 ) -> None:
-    """Put stores together into a new one: what is the same counts once, and nothing that was paid is lost."""
+    """Put stores together into a new one: what is the same counts once, and nothing that was paid is lost.
+
+    Examples:
+      venire store merge one.duckdb two.duckdb -o both.duckdb
+      venire store merge one two -o both.duckdb --json
+    """
     from dataclasses import asdict
 
     from venire.cli.options import write_json

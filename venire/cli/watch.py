@@ -15,7 +15,12 @@ def watch(
     store: Path = STORE,
     interval: float = typer.Option(1.0, "--interval", min=0.1, max=3600.0, help="Seconds between two looks."),
 ) -> None:
-    """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign."""
+    """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign.
+
+    Examples:
+      venire watch first
+      venire watch first/campaign.duckdb --interval 5
+    """
     from venire.live.client import look
     from venire.render.screen import console
     from venire.render.status import show_run, show_status

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from venire.render.screen import FAILED
 from venire.reports.audit.audit import CHECKS, Audit
 from venire.reports.audit.finding import Finding
 from venire.reports.wording import counted
@@ -50,7 +51,7 @@ def show_audit(screen: Console, audit: Audit) -> None:
 
 
 def _style(finding: Finding) -> str:
-    return "bold" if finding.worry else "dim" if finding.worry is None else ""
+    return FAILED if finding.worry else "dim" if finding.worry is None else ""
 
 
 def _as_lines(screen: Console, order: list[Finding]) -> None:

@@ -22,7 +22,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.render.interim import format_interim, show_interim
-from venire.render.screen import console, progress, tabulate, warning_printer
+from venire.render.screen import FAILED, console, progress, tabulate, warning_printer
 from venire.render.status import (
     failure_summary,
     show_drift,
@@ -225,17 +225,20 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
         whose = f"{session.role} {few(names, 4)}, {lane}"
         mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
-        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again} --amend")
+        screen.print(
+            f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again} --amend", style=FAILED
+        )
     for name, why in summary.unreadable.items():
         screen.print(
             f"\nunreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}; {left}. Mend it and go "
-            f"on: {again} --amend (to ask on whatever can be read, set give_up = 0 in [quality])"
+            f"on: {again} --amend (to ask on whatever can be read, set give_up = 0 in [quality])",
+            style=FAILED,
         )
     for gate in summary.gates:
-        screen.print(f"\nquality: {plain(gate)}")
+        screen.print(f"\nquality: {plain(gate)}", style=FAILED)
     if summary.progress.failed:
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
-        screen.print(f"\n{failures}; try them again: {again} --retry-failed")
+        screen.print(f"\n{failures}; try them again: {again} --retry-failed", style=FAILED)
         show_failed(
             screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
         )
@@ -295,13 +298,13 @@ def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, tri
     if summary.ending is not Ending.COMPLETE:
         screen.print(f"it did not end whole ({summary.ending.value}): what follows rests on what there is")
     for lane, why in summary.closed_lanes.items():
-        screen.print(f"lane closed: {plain(lane)}: {plain(why)}")
+        screen.print(f"lane closed: {plain(lane)}: {plain(why)}", style=FAILED)
     for name, why in summary.unreadable.items():
-        screen.print(f"unreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}")
+        screen.print(f"unreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}", style=FAILED)
     if done.failed:
         file = shlex.quote(os.path.relpath(session.campaign.path))
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
-        screen.print(f"{failures}; try them again: venire run {file} --retry-failed")
+        screen.print(f"{failures}; try them again: venire run {file} --retry-failed", style=FAILED)
         show_failed(
             screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
         )

@@ -15,7 +15,11 @@ from rich.table import Column, Table
 from venire.arena.battles import Statistics
 from venire.wording import duration, is_reported_round, money, plain, retries
 
-__all__ = ["console", "counting", "progress", "tabulate", "warning_printer"]
+__all__ = ["FAILED", "console", "counting", "progress", "tabulate", "warning_printer"]
+
+
+FAILED = "bold red"
+"""The style of what failed or worries; the words say so too, since pipes and NO_COLOR have none."""
 
 
 def console(*, stderr: bool = False) -> Console:

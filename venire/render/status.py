@@ -21,7 +21,7 @@ from rich.text import Text
 
 from venire.live.client import Owner, SilentOwnerError
 from venire.render.interim import format_last_interim, show_rounds
-from venire.render.screen import tabulate
+from venire.render.screen import FAILED, tabulate
 from venire.storage.read.judge_quality import JudgeReadability
 from venire.storage.store.journal import Recovered
 from venire.wording import duration, money, plain, retries
@@ -75,7 +75,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         show_long_input(screen, one["long_input"])
         show_drift(screen, one["served"])
         if progress["failed"]:
-            screen.print(f"  {failure_summary(one['failure_reasons'], progress['failed'])}")
+            screen.print(f"  {failure_summary(one['failure_reasons'], progress['failed'])}", style=FAILED)
         show_failed(screen, one["failed_steps"], progress["failed"], Path(facts["store"]))
 
 

@@ -139,7 +139,7 @@ _AM_ELO_DIALECTS = (
 )
 
 
-AM_ELO = Format(dialects=_AM_ELO_DIALECTS)
+AM_ELO = Format("The battles of am-ELO's published tables, with their judges.", dialects=_AM_ELO_DIALECTS)
 
 
 _ABOUT = {"judge": ("judge",), "instruction_id": ("instruction_id_hash", "battle_id")}
@@ -179,4 +179,4 @@ _SOFT_ELO_DIALECTS = (
 )
 
 
-SOFT_ELO = Format(dialects=_SOFT_ELO_DIALECTS)
+SOFT_ELO = Format("The tables of Soft-Elo: a judge's verdicts and people's.", dialects=_SOFT_ELO_DIALECTS)

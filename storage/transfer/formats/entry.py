@@ -26,7 +26,8 @@ class Format:
     """A file format, an entry of `registry.FORMATS`: what of it can be read and written; each part may be absent.
 
     `read` yields the instructions and completions of files, and goes through them as often as it is asked to.
-    `dialects` are the forms of its verdicts. `write` writes a store. `purpose` is a line for `venire import --help`.
+    `dialects` are the forms of its verdicts. `write` writes a store. `purpose` is a line for
+    `venire formats` and `venire import --help`.
     """
 
     purpose: str = ""

@@ -96,4 +96,4 @@ def message_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[
 PREFERENCES = Format(
     "Import preference pairs: prompt, chosen, rejected, texts or lists of messages.", read, DIALECTS, parts
 )
-MESSAGES = Format(write=message_parts)
+MESSAGES = Format("Preference pairs whose texts are lists of messages, written alone.", write=message_parts)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 
 from venire.arena.errors import InputError, StoreError
-from venire.storage.store.connection import ROW_GROUP, first_line, migrations, query, quoted
+from venire.storage.store.connection import ROW_GROUP, first_line, make_database, migrations, query, quoted
 from venire.storage.store.files import StoreLock, flush, is_writable, log_path
 from venire.storage.store.journal import journal_path
 from venire.storage.store.opening import open_store
@@ -114,6 +114,7 @@ def attached(
         for name, path in readable.items():
             _attach(connection, name, path)
         for name, path in writable.items():
+            make_database(path)
             connection.execute(f"attach {quoted(path)} as {name} (row_group_size {ROW_GROUP})")
         try:
             yield connection

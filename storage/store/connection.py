@@ -9,13 +9,14 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 
 from venire.arena.clock import Clock
 from venire.arena.errors import InputError
-from venire.storage.store.files import held
+from venire.storage.store.files import held, log_path, make_private
 
 __all__ = [
     "MEMORY",
@@ -26,6 +27,7 @@ __all__ = [
     "connect",
     "fetch",
     "first_line",
+    "make_database",
     "migrate",
     "migrations",
     "query",
@@ -92,6 +94,16 @@ def rescued_paths(store: Path) -> tuple[Path, ...]:
     return tuple(store.with_name(f"{store.name}.rescued{end}") for end in ("", *(f"-{n}" for n in range(2, 10))))
 
 
+def make_database(path: Path) -> None:
+    """Make an empty database for its user alone, unless there is a file; DuckDB lets everybody read what it makes."""
+    if path.exists():
+        return
+    with TemporaryDirectory(prefix="venire-") as folder:
+        empty = Path(folder) / "empty.duckdb"
+        duckdb.connect(str(empty)).close()
+        make_private(path, empty.read_bytes())
+
+
 def connect(path: Path, *, scratch: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Attach a store's file as `venire`, made when it is not there.
 
@@ -115,12 +127,14 @@ def connect(path: Path, *, scratch: Path | None = None) -> duckdb.DuckDBPyConnec
         connection.execute(setting)
     allowed = ", ".join(quoted(one.with_name(one.name + end)) for one in rescued_paths(path) for end in _ENDINGS)
     try:
+        if scratch is None:
+            make_database(path)
         connection.execute(f"attach {quoted(path)} as venire (type duckdb, {how})")
         connection.execute("use venire")
         connection.execute(f"set allowed_paths = [{allowed}]")
         for setting in _SHUT:
             connection.execute(setting)
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError) as error:
         connection.close()
         if scratch is not None and "Could not set lock" in str(error):
             raise held(path) from error
@@ -166,6 +180,8 @@ def _format(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
 def migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
     """Bring a file to today's schema. Raises InputError for a file of something else and for a newer format."""
     found = _format(connection, path)
+    if found < migrations()[-1][0]:
+        make_private(log_path(path))
     for number, name, text in migrations():
         if number <= found:
             continue

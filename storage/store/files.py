@@ -6,18 +6,30 @@ records its owner.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import shlex
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from venire.arena.errors import InputError, StoreHeldError
 
-__all__ = ["FileIdentity", "StoreLock", "flush", "held", "is_open_here", "is_writable", "log_path"]
+__all__ = [
+    "FileIdentity",
+    "StoreLock",
+    "flush",
+    "held",
+    "is_open_here",
+    "is_writable",
+    "log_path",
+    "make_private",
+    "open_beside",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +43,13 @@ class StoreLock:
     def acquire(cls, store: Path) -> StoreLock:
         """Take the lock of a store.
 
-        Raises StoreHeldError naming the process, host and time when another process has it.
+        Raises StoreHeldError naming the process, host and time when another process has it, and InputError where the
+        lock cannot be written or is a symbolic link.
         """
         path = _lock_path(store)
         while True:
             try:
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                descriptor = open_beside(path, os.O_RDWR | os.O_CREAT)
             except OSError as error:
                 raise InputError(f"cannot write beside the store {store}: {error.strerror}") from error
             try:
@@ -186,6 +199,29 @@ def _head(path: Path) -> bytes:
         return b"" if descriptor is None else os.pread(descriptor, _HEAD_BYTES, 0)
     except OSError:
         return b""
+
+
+def open_beside(path: Path, flags: int) -> int:
+    """Open a file beside a store; one that is made is for its user alone, and a symbolic link is not followed.
+
+    Returns the descriptor. Raises InputError for a link, else OSError.
+    """
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            raise InputError(f"{path} is a symbolic link, which is not followed here: remove it") from error
+        raise
+
+
+def make_private(path: Path, content: bytes = b"") -> None:
+    """Make a file for its user alone, unless there is one of that name. Raises OSError."""
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, content)
+        finally:
+            os.close(descriptor)
 
 
 def log_path(store: Path) -> Path:

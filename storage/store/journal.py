@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError, StoreError
-from venire.storage.store.files import FileIdentity
+from venire.storage.store.files import FileIdentity, open_beside
 
 __all__ = [
     "MIN_SLOTS",
@@ -132,7 +132,7 @@ class Journal:
     ) -> None:
         self.path = journal_path(store)
         try:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            self._descriptor = open_beside(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         except OSError as error:
             raise StoreError(f"cannot make {self.path} for announcing calls: {error.strerror}") from error
         self._spill_at = _SLOTS_AT + slots * _SLOT.size
@@ -220,7 +220,8 @@ def read_journal(store: Path) -> LeftBehind | None:
     version's.
     """
     try:
-        content = journal_path(store).read_bytes()
+        with open(open_beside(journal_path(store), os.O_RDONLY), "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         return None
     if content.startswith(_KIND) and not content.startswith(_MAGIC):

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from venire.arena.errors import Fault, InputError, StoreError
-from venire.storage.store.connection import ROW_GROUP, first_line, quoted, rescued_paths
+from venire.storage.store.connection import ROW_GROUP, first_line, make_database, quoted, rescued_paths
 from venire.storage.store.files import is_open_here, log_path
 from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
 from venire.storage.store.store import Store
@@ -179,10 +179,11 @@ def rescue(store: Store) -> Path:
     if target is None:
         raise StoreError(f"{rescued_paths(store.path)[-1]} and all before it are there already: nothing was written")
     try:
+        make_database(target)
         store.connection.execute(f"attach {quoted(target)} as rescued (row_group_size {ROW_GROUP})")
         store.connection.execute("copy from database venire to rescued")
         store.connection.execute("detach rescued")
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError) as error:
         for end in ("", ".wal"):  # half a copy opens as a store too
             target.with_name(target.name + end).unlink(missing_ok=True)
         raise StoreError(f"{target} cannot be written: {first_line(error)}") from error

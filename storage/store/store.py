@@ -17,7 +17,7 @@ import duckdb
 from venire.arena.clock import Clock
 from venire.arena.errors import StoreError
 from venire.storage.store.connection import MEMORY, ROW_GROUP, THREADS, Row, close, fetch, first_line, query
-from venire.storage.store.files import FileIdentity, StoreLock, log_path
+from venire.storage.store.files import FileIdentity, StoreLock, log_path, make_private
 from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
 from venire.storage.store.texts import Texts
 
@@ -115,6 +115,9 @@ class Store:
             raise StoreError(f"the store {self.path} is only read, and cannot be written")
         if not self._log_is_open and self.is_elsewhere():
             raise StoreError(f"the store {self.path} was taken away: its log cannot be begun")
+        if not self._log_is_open:
+            with suppress(OSError):  # DuckDB finds what is wrong as well, and says so
+                make_private(log_path(self.path))
         with self._at_work(), self._transaction() as commit:
             yield commit
         if commit.written >= ROW_GROUP and self._place.changed() is None:
@@ -232,6 +235,8 @@ class Store:
             return False
         log = self.log_bytes
         if not log:
+            if not self._log_is_open:  # made for a commit that was not, if at all
+                log_path(self.path).unlink(missing_ok=True)
             return True
         if self._free_bytes() < log + _SPARE_BYTES:
             return False

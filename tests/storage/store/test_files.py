@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from venire.arena.errors import InputError, StoreHeldError
 from venire.arena.records import Instruction
 from venire.storage.store.files import StoreLock
 from venire.storage.store.opening import open_store
+from venire.storage.store.recovery import rescue
 from venire.storage.transfer import importing
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -170,3 +172,54 @@ def test_a_lock_that_cannot_be_written_names_the_store(path: Path, lock_path: Pa
     with pytest.raises(InputError, match=r"cannot write beside the store .*judged\.duckdb"):
         open_store(path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("end", [".lock", ".journal"])
+def test_a_symbolic_link_beside_a_store_is_refused_and_its_target_left_alone(path: Path, end: str) -> None:
+    """The danger: whoever may write to the folder has any file of ours emptied."""
+    target, link = path.with_name("dear"), path.with_name(path.name + end)
+    target.write_text("to somebody", encoding="utf-8")
+    open_store(path).close()
+    link.symlink_to(target)
+    with pytest.raises(InputError, match="is a symbolic link, which is not followed here: remove it") as refused:
+        open_store(path)
+    assert str(link) in str(refused.value)
+    link.unlink()
+    with open_store(path) as store:
+        if end == ".journal":
+            link.symlink_to(target)
+            with pytest.raises(InputError, match="is a symbolic link"):
+                store.begin_journal(1)
+            link.unlink()
+    assert target.read_text(encoding="utf-8") == "to somebody"
+
+
+def test_what_belongs_to_a_store_is_for_its_user_alone(path: Path, tmp_path: Path) -> None:
+    def modes() -> dict[str, int]:
+        return {one.name: stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()}
+
+    before = os.umask(0o022)
+    try:
+        with open_store(path) as store:
+            for _ in range(2):
+                store.begin_journal(1)
+                importing.add(store, [Instruction("q", ("What?",))])
+                names = {path.name + end for end in ("", ".wal", ".lock", ".journal")}
+                assert modes() == dict.fromkeys(names, 0o600)
+                assert store.checkpoint()
+            copy = rescue(store)
+            assert modes()[copy.name] == 0o600
+            copy.unlink()
+            with pytest.raises(RuntimeError), store.commit():
+                raise RuntimeError
+        assert modes() == {path.name: 0o600}
+    finally:
+        os.umask(before)
+
+
+def test_the_mode_that_somebody_gave_a_store_is_kept(path: Path) -> None:
+    open_store(path).close()
+    path.chmod(0o640)
+    with open_store(path) as store:
+        importing.add(store, [Instruction("q", ("What?",))])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640

@@ -24,12 +24,13 @@ from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
-from venire.ratings.pairwise.components import largest_group, unrated
+from venire.ratings.pairwise.components import largest_group, strong_components_of, unrated
+from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.storage.transfer import memory
 
-__all__ = ["Board", "ModelRow", "build", "elo_text", "peer_facts"]
+__all__ = ["Board", "ModelRow", "build", "elo_text", "order_by_wins", "outside_ratings", "peer_facts"]
 
 _JUDGE_REPLICATES = 200
 """Default number of bootstrap draws of instructions for the intervals of consistency."""
@@ -105,6 +106,11 @@ class Board:
         rounded: dict[str, Any] = _rounded(board)
         return rounded
 
+    @property
+    def unrated(self) -> tuple[str, ...]:
+        """The models that took part in judgments and have no rating, though the method gives ratings."""
+        return tuple(row.model for row in self.models if row.elo is None and row.battles and not self.ordered)
+
     def rows(self) -> list[dict[str, Any]]:
         """The models, best first: one flat dict each, with every figure of `ModelRow` and of the method, not rounded.
 
@@ -144,8 +150,8 @@ class Board:
         body = "".join(
             f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells[: len(heads)])}</tr>" for cells in lines
         )
-        if any(row.elo is None and (row.lo, row.hi) != (None, None) for row in self.models):
-            notes.append("over, under: one-sided bounds; ridge=0.1, a weak prior, gives every model a rating")
+        if self.unrated:
+            notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return table + "".join(f"<div>{escape(note)}</div>" for note in notes)
 
@@ -224,7 +230,7 @@ def build(
         method=method,
         gauge=rated.ratings.gauge,
         verdicts=origin,
-        models=_model_rows(judgments, rated, reference or {}, _sides(judgments, rated, told.level)),
+        models=_model_rows(judgments, rated, reference or {}, outside_ratings(judgments, rated, told.level)),
         judges=measured,
         judge_figures=_judge_figures(rated, [row.judge for row in measured]),
         ordered=rated.position is not None,
@@ -257,19 +263,35 @@ def _nothing(judgments: Judgments) -> Rated:
     return unrated(judgments.comparisons(), dict.fromkeys(judgments.models, "took part in no readable judgment"))
 
 
-def _sides(judgments: Judgments, rated: Rated, level: float) -> Mapping[str, OneSided]:
+def outside_ratings(judgments: Judgments, rated: Rated, level: float) -> Mapping[str, OneSided]:
     """The models wholly above or below the largest group of rated models, and the bounds of their ratings."""
     group = largest_group(rated)
-    if group is None or rated.position is not None:
+    if group is None or rated.position is not None or _turned(rated):
         return {}
     elo = np.where(rated.group == group, rated.ratings.elo, math.nan)
-    turned = any((column < 0).any() for name, column in rated.judge_figures.items() if name == "ability")
-    if turned or np.isfinite(elo).all():
+    if np.isfinite(elo).all():
         return {}
     found = one_sided(judgments.comparisons(), elo, level=level)
     if rated.ratings.method in _RATES:
         return {name: replace(side, bound=None) for name, side in found.items()}
     return found
+
+
+def _turned(rated: Rated) -> bool:
+    """Whether a judge is taken to mean the opposite of its verdicts: wins then do not tell who is above whom."""
+    return any((column < 0).any() for name, column in rated.judge_figures.items() if name == "ability")
+
+
+def order_by_wins(judgments: Judgments, rated: Rated) -> Mapping[str, int]:
+    """The number, by model, of its set of models joined by wins both ways; a set that only beats another is before it.
+
+    It orders models that have no rating on one scale. Empty where all have one, where a method gives an order itself,
+    and where wins do not tell.
+    """
+    if rated.position is not None or _turned(rated) or (len(rated.groups) < 2 and np.isfinite(rated.ratings.elo).all()):
+        return {}
+    groups = strong_components_of(win_counts(judgments.comparisons()))
+    return {judgments.models[code]: number for number, codes in enumerate(groups, start=1) for code in codes.tolist()}
 
 
 def _model_rows(
@@ -302,7 +324,8 @@ def _model_rows(
         for place, name in enumerate(found.models)
     ]
     rows = [_bounded(row, outside[row.model]) if row.model in outside and row.elo is None else row for row in rows]
-    return tuple(sorted(rows, key=lambda row: _place(row, outside.get(row.model))))
+    order = order_by_wins(judgments, rated)
+    return tuple(sorted(rows, key=lambda row: _place(row, outside.get(row.model), order.get(row.model, 0))))
 
 
 def _bounded(row: ModelRow, side: OneSided) -> ModelRow:
@@ -310,7 +333,7 @@ def _bounded(row: ModelRow, side: OneSided) -> ModelRow:
     return replace(row, lo=side.bound) if side.above else replace(row, hi=side.bound)
 
 
-def _place(row: ModelRow, side: OneSided | None) -> tuple[int, int, float, float, str]:
+def _place(row: ModelRow, side: OneSided | None, order: int) -> tuple[int, int, float, float, str]:
     """Sort key: side of the rated models, rating, then position.
 
     Values that print alike are tied, since the last bits must not decide. Groups wholly above or below the largest one
@@ -321,7 +344,7 @@ def _place(row: ModelRow, side: OneSided | None) -> tuple[int, int, float, float
     position = math.inf if row.position is None else round(row.position, 6)
     if side is None and row.elo is None and row.position is None:
         tier = 3 if row.battles == 0 else 2
-    return tier, (row.group or 0) if tier else 0, rating, position, row.model
+    return tier, order if tier else 0, rating, position, row.model
 
 
 def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:

@@ -13,20 +13,26 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.agreement.reference import agreement
+from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options, option_names
-from venire.ratings.methods.methods import METHODS, ignored_options, missing_data, rate
+from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
 from venire.ratings.pairwise.components import largest_group
+from venire.reports.board import order_by_wins, outside_ratings
 
 __all__ = ["ComparedModel", "Comparison", "compare"]
+
+_FAR = 1e9
+"""Beyond every rating, in Elo points."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedModel:
     """One model under every method: Elo points and rank (1 is best, ties share the better rank), None where unrated.
 
-    A method that gives an order has ranks and no Elo. Where a method rated groups separately, a model outside its
-    largest group has no rank. `moved` is the rank under each method minus that under the first: positive is worse.
+    A method that gives an order has ranks and no Elo. Where a method rated groups separately, its largest group is
+    ranked, with those that only beat it above and those that only lost to it below; another model has no rank. `moved`
+    is the rank under each method minus that under the first: positive is worse.
     """
 
     model: str
@@ -99,7 +105,8 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
     _refuse_ignored_options(chosen, options)
     found = [rate(battles, name, _compared_models(name, options)) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
-    rank = np.array([_ranks(_together(one)) for one in found])
+    judgments = merge_selected(battles, options)
+    rank = np.array([_ranks(_with_outside(judgments, one, options.level)) for one in found])
     rows = []
     for place, model in enumerate(found[0].ratings.models):
         ranks = [int(value) or None for value in rank[:, place]]
@@ -112,7 +119,8 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
                 moved=tuple(None if one is None or first is None else one - first for one in ranks),
             )
         )
-    rows.sort(key=lambda row: (row.rank[0] or math.inf, row.model))
+    order = order_by_wins(judgments, found[0])
+    rows.sort(key=lambda row: (row.rank[0] or math.inf, order.get(row.model, 0), row.model))
     kendall = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
     disconnected = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
     return Comparison(tuple(chosen), tuple(rows), kendall, left_out, disconnected)
@@ -153,6 +161,14 @@ def _together(rated: Rated) -> NDArray[np.float64]:
     """The values (models,) that rank the largest group rated together, higher being better; NaN elsewhere."""
     value = rated.ratings.elo if rated.position is None else -rated.position
     return np.where(rated.group == (largest_group(rated) or 0), value, np.nan)
+
+
+def _with_outside(judgments: Judgments, rated: Rated, level: float) -> NDArray[np.float64]:
+    """`_together`, with the models that only beat the ranked ones above all of them, those that only lost below."""
+    value, order = _together(rated), order_by_wins(judgments, rated)
+    for model, side in outside_ratings(judgments, rated, level).items():
+        value[rated.ratings.models.index(model)] = (_FAR if side.above else -_FAR) - order.get(model, 0)
+    return value
 
 
 def _ranks(value: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -15,13 +16,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
+from venire.render.board import show_board
 from venire.reports.board import build
+from venire.reports.comparison import compare
 
 Table = Callable[..., Battles]
 Rows = list[tuple[Any, ...]]
@@ -181,6 +185,54 @@ def test_who_won_everything_stands_on_top_and_who_lost_everything_at_the_bottom(
     with_prior = board(table(rows), options={"ridge": 0.1})["models"]
     assert [row["model"] for row in with_prior] == ["top", "a", "b", "low"]
     assert all(row["elo"] is not None for row in with_prior)
+
+
+def test_models_without_a_rating_are_in_the_order_of_their_wins(table: Table) -> None:
+    items = [f"i{n}" for n in range(60)]
+    chain = [(one, other, "first", "j", item) for one, other in ("zc", "ca", "za") for item in items]
+    for method in ("bradley-terry", "am-elo", "stable-arena", "even-pairs"):
+        found = board(table(chain), method=method)["models"]
+        assert [(row["model"], row["elo"]) for row in found] == [("z", None), ("c", None), ("a", None)], method
+    even = [("a", "b", winner, "j", f"i{n}") for n, winner in enumerate(["first", "second", "first"] * 20)]
+    tops = [(one, other, "first", "j", item) for one, other in ("zy", "za", "zb", "ya", "yb") for item in items]
+    lows = [(one, other, "first", "j", item) for one, other in ("ae", "be", "ac", "bc", "ec") for item in items]
+    for method in ("bradley-terry", "am-elo"):
+        found = board(table([*even, *tops, *lows]), method=method)["models"]
+        assert [row["model"] for row in found] == ["z", "y", "a", "b", "e", "c"], method
+
+
+def test_a_comparison_ranks_who_won_everything_first_under_every_method(table: Table) -> None:
+    items = [f"i{n}" for n in range(60)]
+    even = [("a", "b", winner, "j", f"i{n}") for n, winner in enumerate(["first", "second", "first"] * 20)]
+    pairs = [(one, other, "first", "j", item) for one, other in ("za", "zb", "ac", "bc") for item in items]
+    found = compare(table([*even, *pairs]), ("bradley-terry", "am-elo", "win-rate", "elo", "borda"), Options())
+    assert [row.model for row in found.models] == ["z", "a", "b", "c"]
+    assert [row.rank for row in found.models] == [(place,) * 5 for place in (1, 2, 3, 4)]
+    assert found.models[0].elo[0] is None
+    chain = [(one, other, "first", "j", item) for one, other in ("zc", "ca", "za") for item in items]
+    rows = compare(table(chain), ("bradley-terry", "m-elo"), Options()).models
+    assert [(row.model, row.rank) for row in rows] == [("z", (None, None)), ("c", (None, None)), ("a", (None, None))]
+
+
+@pytest.mark.parametrize(
+    ("method", "remedy"),
+    [
+        ("bradley-terry", "\n--ridge 0.1, a weak prior"),
+        ("win-rate", "\n--method bradley-terry --ridge 0.1"),
+        ("am-elo", "\n--method bradley-terry --ridge 0.1"),
+        ("elo", ""),
+        ("borda", ""),
+    ],
+)
+def test_a_board_with_models_without_a_rating_names_the_remedy(table: Table, method: str, remedy: str) -> None:
+    rows = [(one, other, "first", "j", f"i{n}") for one, other in ("zc", "ca", "za") for n in range(60)]
+    out = io.StringIO()
+    show_board(Console(file=out, width=120), build(table(rows), origins=SIMULATED, method=method))
+    assert ("ridge" in out.getvalue()) is bool(remedy)
+    assert remedy in out.getvalue()
+    if remedy:
+        fixed = board(table(rows), options={"ridge": 0.1})["models"]
+        assert [row["model"] for row in fixed if row["elo"] is not None] == ["z", "c", "a"]
 
 
 def test_agreement_stays_within_the_largest_group(table: Table, rows: Rows) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
+from venire.ratings.methods.methods import METHODS
 from venire.render.screen import tabulate
 from venire.reports.board import Board, elo_text
 from venire.reports.comparison import Comparison
@@ -95,7 +96,10 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
         title = ""
     if comparison.disconnected:
         methods = ", ".join(comparison.disconnected)
-        screen.print(f"note: no common estimate exists under {methods}: the largest group of models alone is ranked")
+        screen.print(
+            f"note: no common estimate exists under {methods}: ranked are the largest group of models, and those "
+            "wholly above or below it"
+        )
     for name, reason in comparison.left_out.items():
         screen.print(f"left out: {name} {reason}", style="dim")
 
@@ -152,9 +156,13 @@ def _show_doubts(screen: Console, board: Board) -> None:
         screen.print(f"no rating: {few(names)}: {reason}")
     if any(row.elo is None and (row.lo, row.hi) != (None, None) for row in board.models):
         screen.print(
-            f"over, under: one-sided {_percent(facts['level'])} bounds, opponents' ratings held; --ridge 0.1, a weak "
-            "prior, gives every model a rating"
+            f"over, under: one-sided {_percent(facts['level'])} bounds, opponents' ratings held",
         )
+    if board.unrated:
+        # Without any rating a method of judges' abilities lacks their scale, which a prior of ratings does not give.
+        takes = "ridge" in METHODS[board.method].options and any(row.elo is not None for row in board.models)
+        method = "" if takes or board.method == "bradley-terry" else "--method bradley-terry "
+        screen.print(f"{method}--ridge 0.1, a weak prior, gives every model a rating")
     if conformal := facts.get("conformal"):
         _show_conformal(screen, conformal)
     if effects := facts.get("covariates"):

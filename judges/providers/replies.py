@@ -185,11 +185,13 @@ def _output_tokens(usage: Mapping[str, Any], thought: int, text: str) -> int:
 def _cost(usage: Mapping[str, Any]) -> int | None:
     """The cost of a call as the vendor reports it: OpenRouter in dollars, xAI in ticks.
 
-    With a vendor's own key behind OpenRouter the call is paid twice: a fee there, and the tokens at the vendor.
+    With a vendor's own key behind OpenRouter the call is paid twice: a fee there, and the tokens at the vendor. None
+    where the second part is not reported, so that the price counts.
     """
     cost = _nano_dollars(usage.get("cost"))
     if cost is not None and usage.get("is_byok") is True:
-        return cost + (_nano_dollars(member(usage, "cost_details").get("upstream_inference_cost")) or 0)
+        upstream = _nano_dollars(member(usage, "cost_details").get("upstream_inference_cost"))
+        return None if upstream is None else cost + upstream
     if cost is None and (ticks := count(usage, "cost_in_usd_ticks", most=_MAX_DOLLARS * _TICKS)):
         return -(-ticks // (_TICKS // 10**9))
     return cost

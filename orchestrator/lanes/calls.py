@@ -116,6 +116,10 @@ class Call:
             self.wire = route.wire
 
 
+_LONGEST, _USUAL = 64, 4
+"""Bytes of a token: more than these on average are not believed, and so many are then reckoned with."""
+
+
 @dataclass(slots=True)
 class Result:
     """What came of a call; neither reply nor error: it was given up while it was on its way."""
@@ -138,18 +142,32 @@ class Result:
             return 200
         return self.error.status if self.error is not None else None
 
-    def paid(self, price: TokenPrice) -> tuple[int | None, int | None]:
-        """Nano-dollars and tokens: the provider's own cost first, then the price; None where it is not known."""
+    def paid(self, price: TokenPrice, body_bytes: int) -> tuple[int | None, int | None, str]:
+        """Nano-dollars, tokens, and what of the provider's report is not believed; None where they are not known.
+
+        The provider's own cost counts first, then the price. A cost of nothing for tokens that have a price is not
+        believed, nor are more cached tokens than there were, nor counts far below the texts: the price counts then,
+        at the larger counts, or a gateway that reports 0 would switch the budget off.
+        """
         reply = self.reply
         if reply is None:
             billed = self.error is None or self.error.may_be_billed
-            return (None, None) if billed else (0, 0)
+            return (None, None, "") if billed else (0, 0, "")
         if reply.estimated:
-            return reply.cost, None
-        tokens = reply.input_tokens + reply.output_tokens
-        if reply.cost is not None:
-            return reply.cost, tokens
-        return price.cost(reply.input_tokens, reply.output_tokens, reply.cached_tokens, reply.written_tokens), tokens
+            return reply.cost or None, None, ""
+        given, made, cached, doubt = reply.input_tokens, reply.output_tokens, reply.cached_tokens, ""
+        if cached > given:
+            cached, doubt = 0, f"{cached:,} cached tokens of {given:,}"
+        size = len(reply.text)
+        if given * _LONGEST < body_bytes or made * _LONGEST < size:
+            doubt = f"{given:,} and {made:,} tokens for {body_bytes:,} bytes sent and {size:,} characters received"
+            given, made = max(given, body_bytes // _USUAL), max(made, size // _USUAL)
+        if reply.cost:
+            return reply.cost, given + made, ""
+        cost = price.cost(given, made, cached, reply.written_tokens)
+        if reply.cost == 0 and cost:
+            doubt = "a cost of $0.00"
+        return cost, given + made, doubt
 
 
 def digest(body: bytes) -> bytes:

@@ -443,7 +443,9 @@ class Lane:
 
     def _settle(self, call: Call, lease: RouteLease, result: Result, slot: int) -> None:
         """Pay for a call and hand it to the recorder."""
-        cost, tokens = result.paid(lease.route.settings.price or call.price)
+        cost, tokens, doubt = result.paid(lease.route.settings.price or call.price, lease.permit.load.body_bytes)
+        if doubt:
+            self._lane_events.disbelieved(lease.route, doubt)
         call.budget.settle(call.reservation, cost, tokens)
         if tokens is not None and tokens > call.reservation.tokens:
             self._max_observed_tokens = max(self._max_observed_tokens, tokens)

@@ -31,6 +31,7 @@ class LaneEvents:
         self._held_back: set[str] = set()
         self._learnt: dict[str, Limits] = {}
         self._slowed: set[str] = set()
+        self._disbelieved: set[str] = set()
         self._all_wait = False
 
     def sent(self, step: Step, lease: RouteLease, reservation: Reservation) -> None:
@@ -104,6 +105,15 @@ class LaneEvents:
                 "command goes on later)"
             )
             self._all_wait = True
+
+    def disbelieved(self, route: Route, what: str) -> None:
+        """The provider reports a usage or a cost that cannot be true; a warning once a route."""
+        if route.name not in self._disbelieved:
+            self._disbelieved.add(route.name)
+            self._warn(
+                f"warning: {route.name}: the provider reports {what}: not believed; such calls count at the price in "
+                "the campaign file or table (set free = true where the judge costs nothing)"
+            )
 
     def surcharged(self, route: Route, cost: int, allowed: int) -> None:
         """The provider charges more than the price allows."""

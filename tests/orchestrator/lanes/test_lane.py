@@ -364,12 +364,33 @@ def test_a_failure_that_may_be_billed_has_no_cost_and_counts_at_its_reservation(
     assert step.cost == WORST + PAID
 
 
-@pytest.mark.parametrize("told", [0, 17])
+@pytest.mark.parametrize("told", [1, 17])
 def test_a_cost_that_the_provider_reports_wins_over_the_price_table(told: int) -> None:
     house = House([Reply("1", input_tokens=20, output_tokens=5, cost=told)])
     house.run(house.ask())
     assert house.kept.attempts[0].cost == told
     assert house.money == (told, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "counted", "why"),
+    [
+        (Reply("1", input_tokens=20, output_tokens=5, cost=0), (20, 5), "a cost of $0.00"),
+        (Reply("1", input_tokens=20, output_tokens=5, cached_tokens=21), (20, 5), "21 cached tokens of 20"),
+        (Reply("x" * 6_400, input_tokens=20, output_tokens=1), (25, 1_600), "20 and 1 tokens for"),
+    ],
+)
+def test_a_report_that_cannot_be_true_counts_at_the_price_and_is_told_once(
+    reply: Reply, counted: tuple[int, int], why: str
+) -> None:
+    house = House([reply, reply])
+    expected = PRICE.cost(*counted)
+    house.run(house.ask())
+    assert house.kept.attempts[0].cost == expected
+    house.run(house.ask(new_step(2)))
+    assert house.money == (2 * expected, 0, 2)
+    (told,) = [one for one in house.told if "not believed" in one]
+    assert why in told
 
 
 def test_a_provider_that_charges_more_than_its_price_is_told_of_once_and_reserved_for_from_then_on() -> None:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from venire.arena.battles import Battles
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
+from venire.configs.loading import resolve, store_of
+from venire.configs.schema import Campaign
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.ballots import to_battles
@@ -52,8 +55,8 @@ PLACING = "place "
 """Prefix of the names of placement campaigns, which are never chosen without being named."""
 
 Rateable = Any
-"""A store's path or the open `Store`; the path of a file of verdicts, or several; or a table in memory: of pandas,
-polars or Arrow, a dict of columns, or a list of dicts (one each row), with the columns that a file would have."""
+"""A store's path, the open `Store`, or its campaign; the path of a file of verdicts, or several; or a table in memory:
+of pandas, polars or Arrow, a dict of columns, or a list of dicts, with the columns that a file would have."""
 
 __all__ = [
     "PLACING",
@@ -150,12 +153,14 @@ class Verdicts:
 
 
 def places(source: Rateable) -> tuple[TableSource, ...]:
-    """What a caller names as the source of verdicts: paths, or one table in memory.
+    """What a caller names as the source of verdicts: paths, or one table in memory; a campaign names its store.
 
-    Raises InputError for anything else.
+    Raises InputError for anything else, and as `store_of` does.
     """
+    if isinstance(source, Campaign | CampaignSettings):
+        return (resolve(source).store,)
     if isinstance(source, str | Path):
-        return (Path(source),)
+        return (store_of(Path(source)),)
     if isinstance(source, Store):
         return (source.path,)
     if is_table(source):
@@ -204,12 +209,12 @@ def rate(
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
-    `source` is the path of a store or the open `Store` (also one that this process has open for a run), the path of a
-    file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts. `method` is a name
-    of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and `level` (0 to 1) are
-    the options of that name, `options` all options, of which those named here are replaced; the other arguments are as
-    in `Source`. Raises InputError for a source that cannot be read, an unknown campaign, and an argument that does not
-    apply.
+    `source` is the path of a store, the open `Store` (also one that this process has open for a run) or its campaign,
+    the path of a file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts.
+    `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
+    `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
+    other arguments are as in `Source`. Raises InputError for a source that cannot be read, an unknown campaign, and an
+    argument that does not apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)

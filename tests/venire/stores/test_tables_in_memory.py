@@ -152,6 +152,14 @@ def test_a_store_that_this_process_has_open_can_be_rated(judged: Callable[..., P
     assert vn.rate(store).to_json() == before
 
 
+def test_a_campaign_names_its_store(judged: Callable[..., Path]) -> None:
+    path = judged()
+    board = vn.rate(path.with_suffix(".duckdb")).to_json()
+    assert vn.rate(path).to_json() == vn.rate(str(path.parent)).to_json() == board
+    assert vn.rate(vn.load_campaign(path)).to_json() == board
+    assert vn.audit(path, checks=["connectivity"]).findings
+
+
 def test_a_board_is_rows_and_an_html_table_with_every_text_escaped() -> None:
     board = vn.rate([{**ROW, "model_a": "<b>bold</b>"}, {**ROW, "winner": "oak"}])
     assert [row["model"] for row in board.rows()] == [row.model for row in board.models]

@@ -76,11 +76,11 @@ def campaign_of(path: Path, text: str) -> CampaignSettings:
 def store_of(path: Path) -> Path:
     """The store that a path names: itself, or that of a campaign file, or of the one campaign file in a folder.
 
-    Of several files in a folder, `campaign.toml` is meant. Raises InputError for a folder where none can be chosen, and
-    as `load_campaign` does.
+    Of several files in a folder, `campaign.toml` is meant, and never `pyproject.toml`. Raises InputError for a folder
+    where none can be chosen, and as `load_campaign` does.
     """
     if path.is_dir():
-        files = sorted(path.glob("*.toml"))
+        files = sorted(one for one in path.glob("*.toml") if one.name != "pyproject.toml")
         chosen = files if len(files) == 1 else [one for one in files if one.name == "campaign.toml"]
         if not chosen:
             found = f"{len(files)} campaign files and none is campaign.toml" if files else "no campaign file"

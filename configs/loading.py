@@ -50,7 +50,7 @@ from venire.configs.schema import (
 from venire.configs.settings import canonical_settings, generation_settings, plain_number
 from venire.configs.values import needless_matchups
 
-__all__ = ["campaign_of", "difference", "load_campaign", "resolve", "store_of"]
+__all__ = ["campaign_of", "checked_file", "difference", "load_campaign", "resolve", "store_of", "toml_value"]
 
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
@@ -66,6 +66,11 @@ def load_campaign(path: Path | str) -> CampaignSettings:
     """
     path = Path(path)
     return campaign_of(path, _read(path))
+
+
+def checked_file(path: Path) -> Campaign:
+    """A campaign file as it is written, with its defaults; what it names is not read. Raises InputError likewise."""
+    return _with_defaults(path, _validated(path, _parsed(path, _read(path))))
 
 
 def campaign_of(path: Path, text: str) -> CampaignSettings:
@@ -111,16 +116,17 @@ def resolve(campaign: Campaign | CampaignSettings | Path | str) -> CampaignSetti
 
 def _toml(raw: Mapping[str, Any]) -> str:
     """The text of a campaign file with these keys: a line for each, and one for each table of a list."""
-    return "".join(f"{key} = {_toml_value(value)}\n" for key, value in raw.items())
+    return "".join(f"{key} = {toml_value(value)}\n" for key, value in raw.items())
 
 
-def _toml_value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value of a campaign file as TOML writes it, tables inline."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_toml_value(key)} = {_toml_value(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{toml_value(key)} = {toml_value(one)}' for key, one in value.items())} }}"
     if isinstance(value, list):
         if any(isinstance(one, Mapping) for one in value):
-            return "\n".join(("[", *(f"  {_toml_value(one)}," for one in value), "]"))
-        return f"[{', '.join(map(_toml_value, value))}]"
+            return "\n".join(("[", *(f"  {toml_value(one)}," for one in value), "]"))
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Decimal):
         return plain_number(value)
     # JSON's texts are TOML's, but that TOML escapes DEL and has no pairs of surrogates.
@@ -131,14 +137,9 @@ def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
     """What a checked campaign comes to: paths from the folder of `path`, defaults that follow from other keys."""
     folder = path.absolute().parent
     tables = [None if one.recorded is None else Recorded(folder / one.recorded, one.map) for one in file.judge]
-    file = file.model_copy(
-        update={
-            "name": file.name or path.stem,
-            "store": file.store or f"{path.stem}.duckdb",
-            "judge": [_with_texts(path, number, _completed(judge)) for number, judge in enumerate(file.judge)],
-            "contestant": [_completed(contestant) for contestant in file.contestant],
-        }
-    )
+    file = _with_defaults(path, file)
+    judges = [_with_texts(path, number, judge) for number, judge in enumerate(file.judge)]
+    file = file.model_copy(update={"judge": judges})
     return CampaignSettings(
         name=str(file.name),
         seed=file.seed,
@@ -207,6 +208,18 @@ def _validated(path: Path, raw: dict[str, Any]) -> Campaign:
     if file is None or problems:
         raise InputError(lines(path, raw, problems))
     return file
+
+
+def _with_defaults(path: Path, file: Campaign) -> Campaign:
+    """With the defaults that follow from the file's name and from other keys."""
+    return file.model_copy(
+        update={
+            "name": file.name or path.stem,
+            "store": file.store or f"{path.stem}.duckdb",
+            "judge": [_completed(judge) for judge in file.judge],
+            "contestant": [_completed(contestant) for contestant in file.contestant],
+        }
+    )
 
 
 def _completed(one: Respondent) -> Respondent:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from venire.arena.records import RECORDED
@@ -246,6 +246,11 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._known, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The names as suggestions: what a package adds elsewhere is right too."""
+        rest = {name: value for name, value in handler(schema).items() if name != "type"}
+        return rest | {"anyOf": [{"enum": [*self.registry, *self.also]}, {"type": "string"}]}
 
     def _known(self, value: str) -> str:
         if value not in self.registry and value not in self.also:

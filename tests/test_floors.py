@@ -41,6 +41,7 @@ HOMES = {
     "asyncio_throttle": ("orchestrator/",),
     "scipy": ("ratings/",),
     "pydantic": ("configs/",),
+    "dotenv": ("configs/",),
     "typer": ("venire/cli/",),
     "rich": ("venire/render/",),
     "uvloop": ("venire/",),
@@ -64,7 +65,14 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("campaigns",),
         ("planning",),
     ),
-    "configs": (("values", "demo"), ("problems",), ("schema",), ("settings", "checks"), ("loading",)),
+    "configs": (
+        ("values", "demo", "env_file"),
+        ("problems",),
+        ("schema",),
+        ("settings", "checks"),
+        ("loading",),
+        ("publishing",),
+    ),
     "judges": (
         ("providers", "safety", "parsing", "orientation"),
         ("conversation",),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import InputError
+from venire.configs.env_file import read_env_file
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.replay import REPLAY, ReplayProvider
@@ -53,7 +54,14 @@ def _routes(judges: Sequence[JudgeSettings]) -> Iterator[tuple[JudgeSettings, Ro
 def read_secrets(
     campaign: CampaignSettings, judges: Sequence[JudgeSettings], environ: Mapping[str, str]
 ) -> Mapping[Identity, Secrets]:
-    """Keys and proxies by route. Raises InputError for a variable that is not set."""
+    """Keys and proxies by route, from `environ`, or else from the file `.env` beside the campaign file.
+
+    Raises InputError for a variable that is in neither, and for a file that cannot be read.
+    """
+    beside = campaign.path.parent / ".env"
+    needed = {name for judge, route in _routes(judges) for name in (route.key_variable, judge.lane.proxy_variable)}
+    if any(name is not None and not environ.get(name, "").strip() for name in needed) and beside.is_file():
+        environ = read_env_file(beside) | {name: value for name, value in environ.items() if value.strip()}
     found = {}
     for judge, route in _routes(judges):
         key, proxy = route.key_variable, judge.lane.proxy_variable
@@ -148,6 +156,6 @@ def _variable(
     if not (value := environ.get(name, "").strip()):
         raise InputError(
             f"{campaign.path}: judge {judge.name!r} needs its {what} in the environment variable {name}, which is not "
-            f"set: export {name}=... and try again"
+            f"set: export {name}=..., or write {name}=... into {campaign.path.parent / '.env'}, and try again"
         )
     return value

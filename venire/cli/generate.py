@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from venire.cli.options import FILE, YES
+from venire.cli.options import ENV_FILE, FILE, YES
 
 __all__ = ["generate"]
 
@@ -14,6 +14,7 @@ __all__ = ["generate"]
 def generate(
     file: Path = FILE,
     yes: bool = YES,
+    env_file: Path | None = ENV_FILE,
     amend: bool = typer.Option(False, "--amend", help="Accept contestants that changed since calls were made."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try what used up its attempts again."),
     speed: float = typer.Option(
@@ -29,7 +30,7 @@ def generate(
       venire generate first/campaign.toml
       venire generate first/campaign.toml --yes --retry-failed
     """
-    from venire.cli.options import agree
+    from venire.cli.options import agree, environment
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import generation
     from venire.render.outcome import show_outcome
@@ -39,6 +40,7 @@ def generate(
     from venire.telemetry import observe
 
     screen = console(stderr=True)
+    environ = environment(env_file)
     campaign = generation(load_campaign(file))
     watching = observe(warning_printer(screen), lines=events, otel=None, metrics_port=None)
     with watching as observers, Session(campaign, amend=amend, spends=True) as session:
@@ -46,4 +48,4 @@ def generate(
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
         agree(session, yes=yes)
-        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers))
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers, environ=environ))

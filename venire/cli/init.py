@@ -12,7 +12,7 @@ __all__ = ["init"]
 def init(
     folder: Path = typer.Argument(Path("."), help="Where to write; made when it is not there."),
 ) -> None:
-    """Write a campaign file and example tables.
+    """Write a campaign file, example tables, and a schema from which editors complete keys.
 
     Examples:
       venire init first
@@ -22,16 +22,18 @@ def init(
     from shlex import quote
 
     from venire.arena.errors import InputError
+    from venire.configs.publishing import schema_text
     from venire.wording import plain
 
     room = files("venire.configs")
-    texts = {"campaign.toml": room.joinpath("template.toml")}
+    texts = {"campaign.toml": room.joinpath("template.toml").read_text(encoding="utf-8")}
     for name in ("instructions.csv", "completions.csv", "elo.csv"):
-        texts[name] = room.joinpath("example", name)
+        texts[name] = room.joinpath("example", name).read_text(encoding="utf-8")
+    texts["campaign.schema.json"] = schema_text()
     if there := [name for name in texts if (folder / name).exists()]:
         raise InputError(f"{folder / there[0]} is there already: name another folder, or move it away")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        (folder / name).write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
         typer.echo(f"wrote {plain(str(folder / name))}")
     typer.echo(f"\nPut your own tables and judges in, then: venire plan {quote(str(folder / 'campaign.toml'))}")

@@ -6,7 +6,9 @@ Where an option has a few words to choose from, they are those of `arena.choices
 from __future__ import annotations
 
 import math
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ __all__ = [
     "BOTH_BAD",
     "CAMPAIGN",
     "CLUSTER",
+    "ENV_FILE",
     "FILE",
     "FLIPS",
     "FORMAT",
@@ -40,6 +43,7 @@ __all__ = [
     "anchors",
     "column_map",
     "confirm",
+    "environment",
     "judge_weights",
     "named_store",
     "named_stores",
@@ -49,6 +53,19 @@ __all__ = [
 ]
 
 FILE = typer.Argument(..., help="The campaign file.")
+
+ENV_FILE = typer.Option(
+    None, "--env-file", help="File of NAME=value lines for keys that the environment lacks; then .env is looked at."
+)
+
+
+def environment(env_file: Path | None) -> Mapping[str, str]:
+    """The variables of this process, and those of `--env-file` that it lacks. Raises as `read_env_file` does."""
+    if env_file is None:
+        return os.environ
+    from venire.configs.env_file import read_env_file
+
+    return read_env_file(env_file) | {name: value for name, value in os.environ.items() if value.strip()}
 
 
 def named_store(path: Path) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.cli.help import battle_policies
-from venire.cli.options import JSON, YES, named_store
+from venire.cli.options import ENV_FILE, JSON, YES, named_store
 
 __all__ = ["place"]
 
@@ -35,6 +35,7 @@ def place(
     alpha: float = typer.Option(0.1, "--alpha", help="Chance of a miss of the interval on people's scale."),
     seed: int = typer.Option(0, "--seed", min=0, help="Draws instructions; another seed is another placement."),
     yes: bool = YES,
+    env_file: Path | None = ENV_FILE,
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
     as_json: bool = JSON,
 ) -> None:
@@ -53,7 +54,7 @@ def place(
     """
     from functools import partial
 
-    from venire.cli.options import agree, write_json
+    from venire.cli.options import agree, environment, write_json
     from venire.orchestrator.recording.ending import Ending
     from venire.placement.board import PlaceSettings
     from venire.render.outcome import EXIT_CODES
@@ -78,7 +79,13 @@ def place(
         elo=elo,
     )
     screen = console(stderr=True)
-    found, code = run_placement(screen, settings, agree=partial(agree, yes=yes), retry_failed=retry_failed)
+    found, code = run_placement(
+        screen,
+        settings,
+        agree=partial(agree, yes=yes),
+        retry_failed=retry_failed,
+        environ=environment(env_file),
+    )
     if as_json and found is not None:
         write_json(found.to_json())
     elif as_json and code != EXIT_CODES[Ending.INTERRUPTED]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.options import FILE, JSON, confirm, write_json
+from venire.cli.options import ENV_FILE, FILE, JSON, confirm, environment, write_json
 
 __all__ = ["plan"]
 
@@ -20,8 +20,12 @@ def plan(
         None, "--pilot", min=1, help="Ask so many trials of the plan for each judge first, and learn from them."
     ),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before a pilot spends."),
+    env_file: Path | None = ENV_FILE,
     explain: bool = typer.Option(
         False, "--explain", help="Say why each of the first matchups was chosen, and what the best design could do."
+    ),
+    print_config: bool = typer.Option(
+        False, "--print-config", help="Show the file with all its defaults instead, headers masked; nothing is written."
     ),
     as_json: bool = JSON,
 ) -> None:
@@ -33,9 +37,11 @@ def plan(
     Examples:
       venire plan first/campaign.toml
       venire plan first/campaign.toml --explain
+      venire plan first/campaign.toml --print-config
       venire plan first/campaign.toml --pilot 10    # asks ten trials of each judge, and learns from them
     """
     from venire.configs.loading import load_campaign
+    from venire.configs.publishing import resolved_text
     from venire.forecasts.intervals import intervals_document, plan_intervals
     from venire.forecasts.plan import design_limit, explanation, plan_document, reasons
     from venire.render.outcome import EXIT_CODES, run_pilot
@@ -43,10 +49,15 @@ def plan(
     from venire.render.screen import console
     from venire.session import Session
 
+    if print_config:
+        typer.echo(resolved_text(file), nl=False)
+        return
     code = 0
     with Session(load_campaign(file), amend=amend, spends=True) as session:
         if pilot is not None:
-            code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, agree=None if yes else _agree_to_pilot)]
+            ask = None if yes else _agree_to_pilot
+            environ = environment(env_file)
+            code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, agree=ask, environ=environ)]
         intervals = plan_intervals(session)
         if as_json:
             document = plan_document(session) | {"widths": intervals_document(intervals)}

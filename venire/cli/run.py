@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from venire.cli.options import FILE, YES
+from venire.cli.options import ENV_FILE, FILE, YES
 
 __all__ = ["run"]
 
@@ -14,6 +14,7 @@ __all__ = ["run"]
 def run(
     file: Path = FILE,
     yes: bool = YES,
+    env_file: Path | None = ENV_FILE,
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
     speed: float = typer.Option(
@@ -43,7 +44,7 @@ def run(
       venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --retry-failed
     """
-    from venire.cli.options import agree
+    from venire.cli.options import agree, environment
     from venire.configs.loading import load_campaign
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
@@ -53,6 +54,7 @@ def run(
     from venire.telemetry import observe
 
     screen = console(stderr=True)
+    environ = environment(env_file)
     campaign = load_campaign(file)
     watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
     with watching as observers, Session(campaign, amend=amend, spends=True) as session:
@@ -61,4 +63,6 @@ def run(
         show_plan(screen, session)
         agree(session, yes=yes)
         keep_forecast(session.store, session.planned.id, session.forecast)
-        raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))
+        raise typer.Exit(
+            show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers, environ=environ)
+        )

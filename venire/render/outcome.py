@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,20 @@ _SLOWED_SECONDS = 1.0
 """Shorter slow-downs are not worth a line."""
 
 
-def show_outcome(session: Session, screen: Console, embedded: Embedded, observers: Sequence[Observer] = ()) -> int:
+def show_outcome(
+    session: Session,
+    screen: Console,
+    embedded: Embedded,
+    observers: Sequence[Observer] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code."""
 
     warn = warning_printer(screen)
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as show, run_events(session, events) as report_end:
         summary = session.run(
+            environ=environ,
             embedded=embedded,
             progress=show,
             warn=warn,
@@ -258,7 +265,14 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
 
 
-def run_pilot(screen: Console, session: Session, number: int, *, agree: Callable[[str], None] | None) -> Ending:
+def run_pilot(
+    screen: Console,
+    session: Session,
+    number: int,
+    *,
+    agree: Callable[[str], None] | None,
+    environ: Mapping[str, str] = os.environ,
+) -> Ending:
     """Ask until every judge has about so many trials of the plan settled; returns how that ended.
 
     They are trials of the plan, paid once: a run goes on from there. `agree` is called with what is asked and what it
@@ -276,7 +290,11 @@ def run_pilot(screen: Console, session: Session, number: int, *, agree: Callable
             expected, most = (sum(getattr(row, name) for row in rows) for name in ("expected", "most"))
             agree(f"{len(trials):,} trials of the plan, about {money(expected)}, at most about {money(most)}")
         with progress(screen) as show:
-            summary = session.run(progress=_pilot_progress(show, session, len(trials)), warn=warning_printer(screen))
+            summary = session.run(
+                environ=environ,
+                progress=_pilot_progress(show, session, len(trials)),
+                warn=warning_printer(screen),
+            )
     finally:
         session.planned = whole
     _show_pilot(screen, session, summary, trials.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from rich.console import Console
@@ -29,6 +29,7 @@ def run_placement(
     agree: Callable[[Session], None],
     retry_failed: bool = False,
     embedded: Embedded | None = None,
+    environ: Mapping[str, str] = os.environ,
 ) -> tuple[PlacementReport | None, int]:
     """Place a model and show how it goes; returns what it came to (None: no verdict could be read) and the exit code.
 
@@ -42,7 +43,7 @@ def run_placement(
         if (expected := forecast_placement(session, prepared)) is not None:
             _show_expected(screen, expected)
         agree(session)
-        code = _run(screen, session, embedded)
+        code = _run(screen, session, embedded, environ)
         if code == EXIT_CODES[Ending.INTERRUPTED]:
             return None, code
         found = place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
@@ -81,10 +82,10 @@ def _show_expected(screen: Console, expected: PlacementForecast) -> None:
     )
 
 
-def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
+def _run(screen: Console, session: Session, embedded: Embedded | None, environ: Mapping[str, str]) -> int:
     with progress(screen) as show:
         summary = session.run(
-            environ=os.environ,
+            environ=environ,
             embedded=embedded,
             progress=show,
             warn=warning_printer(screen),

@@ -109,6 +109,7 @@ def test_init_writes_a_campaign_that_plans(venire: Venire, tmp_path: Path) -> No
     folder = tmp_path / "mine"
     assert venire("init", folder).code == 0
     assert sorted(file.name for file in folder.iterdir()) == [
+        "campaign.schema.json",
         "campaign.toml",
         "completions.csv",
         "elo.csv",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -111,3 +112,41 @@ def test_a_proxy_that_is_not_there_ends_the_run_before_any_call(
     assert done.code == 2
     assert f"no connection to the proxy 127.0.0.1:{far.server_port} (refused); check proxy" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("name", [".env", "other.env"])
+def test_a_key_in_a_file_is_sent_and_kept_nowhere(
+    far: Far,
+    venire: Callable[..., Any],
+    write_campaign: Callable[..., Path],
+    folder: Path,
+    monkeypatch: Any,
+    name: str,
+) -> None:
+    monkeypatch.delenv("FAR_KEY", raising=False)
+    judge = JUDGE + f'proxy = "http://127.0.0.1:{far.server_port}"\nkey_variable = "FAR_KEY"\n'
+    (folder / ".env").write_text("FAR_KEY=sk-beside-0123456789\nUNASKED=1\n", encoding="utf-8")
+    if name != ".env":
+        (folder / name).write_text("FAR_KEY='sk-given-0123456789'\n", encoding="utf-8")
+    more = () if name == ".env" else ("--env-file", folder / name)
+    done = venire("run", write_campaign(judges=judge), "--yes", *more)
+    assert done.code in (0, 1, 4), done.err
+    key = "sk-beside-0123456789" if name == ".env" else "sk-given-0123456789"
+    assert {headers["authorization"] for _, headers in far.seen} == {f"Bearer {key}"}
+    kept = [file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.suffix != ".env"]
+    assert not any(key.encode() in one for one in kept if not one.startswith(b"FAR_KEY="))
+    assert key not in done.out + done.err
+    assert "UNASKED" not in os.environ
+
+
+def test_a_key_that_is_nowhere_names_both_places(
+    venire: Callable[..., Any], write_campaign: Callable[..., Path], folder: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.delenv("FAR_KEY", raising=False)
+    done = venire("run", write_campaign(judges=JUDGE + 'key_variable = "FAR_KEY"\n'), "--yes")
+    assert done.code == 2
+    assert "export FAR_KEY=..., or write FAR_KEY=... into" in done.err
+    (folder / ".env").write_text("FAR_KEY\n", encoding="utf-8")
+    done = venire("run", write_campaign(name="again.toml", judges=JUDGE + 'key_variable = "FAR_KEY"\n'), "--yes")
+    assert done.code == 2
+    assert ".env: line 1 gives no variable" in done.err

@@ -168,21 +168,22 @@ _COLUMNS: dict[str, type] = {
 """Columns of a board as a table, in order: those of `ModelRow`, but for the method's own figures, which follow."""
 
 
-def elo_text(row: ModelRow) -> str:
-    """The rating of a model in whole Elo points, or the bound of one that is not finite: "over 1490".
+def elo_text(elo: float | None, lo: float | None, hi: float | None) -> str:
+    """A rating in whole Elo points or, where it is None, the one bound that it has.
 
-    >>> from venire.reports.board import ModelRow
-    >>> elo_text(ModelRow("oak", None, None, 1490.2, None, None, 1, 1, 40))
+    >>> elo_text(None, 1490.2, None)
     'over 1490'
     """
-    if row.elo is not None:
-        return f"{row.elo:.0f}"
-    return f"over {row.lo:.0f}" if row.lo is not None else f"under {row.hi:.0f}" if row.hi is not None else "none"
+    if elo is not None:
+        return f"{elo:.0f}"
+    return f"over {lo:.0f}" if lo is not None else f"under {hi:.0f}" if hi is not None else "none"
 
 
 def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
     """The rating or place of a model, its interval and its ranks, empty where not known."""
-    first = elo_text(row) if not ordered else "none" if row.position is None else f"{row.position:.4g}"
+    first = (
+        elo_text(row.elo, row.lo, row.hi) if not ordered else "none" if row.position is None else f"{row.position:.4g}"
+    )
     interval = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
     ranks = "" if row.rank_lo is None or row.rank_hi is None else f"{row.rank_lo} to {row.rank_hi}"
     return [first, interval, ranks if row.rank_lo != row.rank_hi else f"{row.rank_lo or ''}"]

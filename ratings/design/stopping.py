@@ -22,6 +22,7 @@ from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
 from venire.ratings.inference.contrasts import joint_errors
+from venire.ratings.inference.one_sided import one_sided
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.components import restrict_models, strong_components_of
@@ -204,15 +205,23 @@ def _differences(covariance: Matrix) -> Matrix:
 
 
 def _interim_ratings(seen: Evidence, now: _CurrentRatings, level: float) -> tuple[InterimRating, ...]:
-    """Every model with its intervals in Elo points, sorted by name."""
+    """Every model with its intervals in Elo points, sorted by name.
+
+    A model that only beat or only lost to the rated ones has one bound at this analysis, and no rating.
+    """
     known = np.isfinite(now.logits)
     quantile = float(student.ppf(0.5 + level / 2.0, now.clusters - 1)) if now.clusters > 1 else np.nan
     low_any, high_any = any_time_interval(now.logits, now.larger, level=level)
+    elo = ELO_MEAN + POINTS_PER_LOGIT * now.logits
+    low, high = (elo + sign * POINTS_PER_LOGIT * quantile * now.larger for sign in (-1.0, 1.0))
+    for name, side in one_sided(seen.data, elo, level=level).items() if not known.all() and known.any() else ():
+        if side.bound is not None:
+            (low if side.above else high)[seen.data.models.index(name)] = side.bound
     columns = (
-        ELO_MEAN + POINTS_PER_LOGIT * now.logits,
+        elo,
         POINTS_PER_LOGIT * now.se,
-        ELO_MEAN + POINTS_PER_LOGIT * (now.logits - quantile * now.larger),
-        ELO_MEAN + POINTS_PER_LOGIT * (now.logits + quantile * now.larger),
+        low,
+        high,
         ELO_MEAN + POINTS_PER_LOGIT * low_any,
         ELO_MEAN + POINTS_PER_LOGIT * high_any,
     )

@@ -74,7 +74,7 @@ def _rating_column(board: Board) -> dict[str, list[str]]:
     """Ratings, or places where the method gives an order and no ratings."""
     if board.ordered:
         return {"position": ["none" if row.position is None else f"{row.position:.4g}" for row in board.models]}
-    return {"Elo": [elo_text(row) for row in board.models]}
+    return {"Elo": [elo_text(row.elo, row.lo, row.hi) for row in board.models]}
 
 
 def show_comparison(screen: Console, comparison: Comparison) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.render.screen import tabulate
+from venire.reports.board import elo_text
 from venire.reports.wording import counted, few
 from venire.status import MIN_INSTRUCTIONS, analysis_of
 from venire.wording import money, plain
@@ -17,6 +18,9 @@ __all__ = ["format_interim", "format_last_interim", "show_interim", "show_rounds
 
 _MAX_SHOWN = 10
 """Analyses that are shown, first and last among them."""
+
+_UNKNOWN = 3
+"""The last of four places in a table: below models with a rating or a bound of one."""
 
 _MAX_MODELS = 40
 
@@ -125,12 +129,12 @@ def _show_history(screen: Console, analyses: Sequence[tuple[int, InterimAnalysis
 
 
 def _show_models(screen: Console, analysis: InterimAnalysis, title: str) -> None:
-    rows = sorted(analysis.models, key=lambda one: (one.elo is None, -(one.elo or 0.0), one.model))
+    rows = sorted(analysis.models, key=_place)
     level = f"{100 * analysis.level:g} %"
     columns = {
-        "": [f"{place}" if one.elo is not None else "" for place, one in enumerate(rows[:_MAX_MODELS], start=1)],
+        "": [f"{place}" if _place(one)[0] < _UNKNOWN else "" for place, one in enumerate(rows[:_MAX_MODELS], start=1)],
         "model": [plain(one.model) for one in rows[:_MAX_MODELS]],
-        "Elo": ["none" if one.elo is None else f"{one.elo:.0f}" for one in rows[:_MAX_MODELS]],
+        "Elo": [elo_text(one.elo, one.low, one.high) for one in rows[:_MAX_MODELS]],
         f"{level} now": [_between(one.low, one.high) for one in rows[:_MAX_MODELS]],
         f"{level} at any look": [_between(one.low_any, one.high_any) for one in rows[:_MAX_MODELS]],
         "battles": [_battles(one) for one in rows[:_MAX_MODELS]],
@@ -142,12 +146,18 @@ def _show_models(screen: Console, analysis: InterimAnalysis, title: str) -> None
         )
     if len(rows) > _MAX_MODELS:
         screen.print(f"and {len(rows) - _MAX_MODELS} more models")
-    if any(one.low is not None for one in rows):
+    if any(one.low is not None and one.high is not None for one in rows):
         screen.print(
             f"now: right for {level} of models if this were the only look; at any look: right however often one looks, "
             "and whenever one stops",
             style="dim",
         )
+
+
+def _place(one: InterimRating) -> tuple[int, float, str]:
+    """Sort key: who only beat the rated models, these by rating, who only lost to them, and who is not known yet."""
+    tier = 1 if one.elo is not None else 0 if one.low is not None else 2 if one.high is not None else _UNKNOWN
+    return tier, -(one.elo or 0.0), one.model
 
 
 def _battles(one: InterimRating) -> str:

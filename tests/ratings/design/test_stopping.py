@@ -131,6 +131,8 @@ def test_a_model_that_lost_everything_has_no_rating_yet_holds_up_no_order_for_ev
     assert now.half_width is None
     assert now.stop is None
     assert now.open == 2
+    assert now.models[2].low is None
+    assert now.models[2].high is not None
     many = table([*won_by(*near, times=400), *won_by(("a", "z"), ("b", "z"), times=200)])
     now = analyse(many, half_width=1e6, top=2, indifference=15.0)
     assert now.models[2].elo is None

@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import StopSettings
-from venire.arena.planning import InterimAnalysis
+from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.configs.loading import load_campaign
 from venire.feedback import RatingFeedback
 from venire.live.client import Owner
@@ -136,3 +136,24 @@ def test_the_rules_of_a_campaign_are_read_from_its_store(write_campaign: Write) 
         found = rounds_document(session.store, session.planned.id)["stops_when"]
         assert found == stop_rules(session.campaign.plan.stop)
     assert len(found) == 2
+
+
+def test_a_look_has_who_won_everything_first_and_who_lost_everything_last() -> None:
+    def model(name: str, elo: float | None, low: float | None, high: float | None) -> InterimRating:
+        return InterimRating(name, elo, None, low, high, None, None, 40)
+
+    models = (
+        model("ann", None, None, 700.2),
+        model("bob", None, None, None),
+        model("cat", 900.0, 850.0, 950.0),
+        model("dan", 1100.0, 1050.0, 1150.0),
+        model("zoe", None, 1490.4, None),
+    )
+    out = io.StringIO()
+    show_interim(Console(file=out, width=120), [(1, InterimAnalysis(10, 10, 10, 0, models))])
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    rows = [line for line in lines if {*line} & {"ann", "bob", "cat", "dan", "zoe"}]
+    assert [row[:4] for row in rows[:1]] == [["1", "zoe", "over", "1490"]]
+    assert [row[1] for row in rows[:4]] == ["zoe", "dan", "cat", "ann"]
+    assert rows[3][:4] == ["4", "ann", "under", "700"]
+    assert rows[4][:2] == ["bob", "none"]

@@ -7,6 +7,8 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
+from html.entities import html5
 from typing import Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -20,6 +22,13 @@ _MASK = "[redacted]"
 _SHORTEST = 6
 _ESCAPED = re.compile(r"\\(?:u00([2-7][0-9a-fA-F])|([\"/\\]))")
 _UNICODE = re.compile(r"\\u00[2-7]")
+_ENTITY_NAMES = {
+    character: [name for name, meant in html5.items() if meant == character and name.endswith(";")]
+    for character in "-_.+/=:~"
+}
+_ENTITY = re.compile(rf"&(?:amp;)?(?:#|{'|'.join(name for names in _ENTITY_NAMES.values() for name in names)})")
+_LAYERS = 3
+"""How often a text may be escaped over again."""
 _PERCENT = re.compile(r"%[2-7][0-9a-fA-F]")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -210,7 +219,7 @@ class Provider(Protocol):
 
 
 def redact(text: str, key: str | None) -> str:
-    """The text with every occurrence of the key masked: as it is, escaped for JSON or a URL, or in base64.
+    """The text with every occurrence of the key masked: as it is, in base64, or escaped for JSON, HTML or a URL.
 
     A key of fewer than 6 characters is a placeholder for a local server ("none", "EMPTY") and is masked only after
     the word Bearer: masking it everywhere would rewrite the answers of judges.
@@ -250,6 +259,8 @@ class _KeyPattern:
             return True
         if "\\u00" in text and _UNICODE.search(text):
             return True
+        if "&" in text and _ENTITY.search(text):
+            return True
         return any(escape in text for escape in self.escapes)
 
 
@@ -265,6 +276,10 @@ def _views(text: str) -> Iterator[str]:
         yield unquote(text)
     if "%" in plain and plain != text:
         yield unquote(plain)
+    if "%25" in plain or "&" in plain:
+        for _ in range(_LAYERS):
+            plain = unescape(unquote(plain))
+            yield plain
 
 
 @lru_cache(maxsize=64)
@@ -283,7 +298,11 @@ def _escapable(form: str) -> str:
         literal = re.escape(character)
         if character in '"/\\':
             literal = rf"\\?{literal}"
-        patterns.append(rf"(?:{literal}|(?i:\\u{ord(character):04x}|%{ord(character):02x}))")
+        code = ord(character)
+        names = "".join(f"|&{name}" for name in sorted(_ENTITY_NAMES.get(character, ()), reverse=True))
+        patterns.append(
+            rf"(?:{literal}|(?i:\\u{code:04x}|%(?:25)*{code:02x}|&(?:amp;)*#0*{code};?|&(?:amp;)*#x0*{code:x};?){names})"
+        )
     return "".join(patterns)
 
 

@@ -75,8 +75,12 @@ LOOKALIKES = tuple(
     for name, pattern, example, *needles in (
         ("opening line", rf"({_MARGIN}{_OPEN}[ \t]?)(?=[\w-]{{4,64}}[ \t\r]*$)", "<<<answer-2"),
         ("opening code", rf"({_OPEN}[ \t]?)(?=[0-9a-fA-F]{{12}})", "and <<<0123456789abcdef"),
-        ("closing line", rf"({_MARGIN}[\w-]{{4,64}}[ \t]?)(?={_CLOSE}[ \t\r]*$)", "answer-1>>>"),
-        ("closing code", rf"([0-9a-fA-F]{{12}}[ \t]?)(?={_CLOSE})", "0123456789abcdef>>> and"),
+        ("closing line", rf"({_MARGIN}[\w-]{{4,64}})(?=[ \t]{{0,16}}{_CLOSE}[ \t\r]*$)", "answer-1>>>"),
+        (
+            "closing code",
+            rf"([0-9a-fA-F]{{12}})(?=[ \t]{{0,16}}(?:\r?\n[ \t]{{0,16}})?{_CLOSE})",
+            "0123456789abcdef>>> and",
+        ),
         (
             "token in bars",
             r"([<＜‹])(?=[|｜][^|｜<>\s]{1,40}[|｜][>＞›])",
@@ -84,9 +88,17 @@ LOOKALIKES = tuple(
             *(angle + bar for angle in "<＜‹" for bar in "|｜"),
         ),
         (
+            "token with one bar",
+            r"([<＜‹])(?=[\w-]{1,40}[|｜][>＞›]|[|｜][\w-]{1,40}[>＞›])",
+            "<channel|>",
+            *(bar + angle for angle in ">＞›" for bar in "|｜"),
+            *(angle + bar for angle in "<＜‹" for bar in "|｜"),
+        ),
+        (
             "token in brackets",
-            r"(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
+            r"(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|[gs]?MASK)\])",
             "[INST]",
+            "MASK]",
             "INST]",
             "_PROMPT]",
             "_TOOLS]",
@@ -94,8 +106,20 @@ LOOKALIKES = tuple(
             "_RESULTS]",
         ),
         ("system token", r"(<)(?=</?SYS>>)", "<<SYS>>", "SYS>>"),
-        ("turn token", r"(<)(?=(?:/?s|bos|eos|start_of_turn|end_of_turn)>)", "</s>", "s>", "_of_turn>"),
+        (
+            "turn token",
+            r"(<)(?=(?:/?s|bos|eos|[se]op|unk|pad|extra_id_\d{1,3}|start_of_turn|end_of_turn)>)",
+            "</s>",
+            "s>",
+            "_of_turn>",
+            "op>",
+            "unk>",
+            "pad>",
+            "<extra_id_",
+        ),
         ("turn by name", r"(\n\r?\n)(?=(?:Human|Assistant):)", "So.\n\nHuman: Go on.", "\nHuman:", "\nAssistant:"),
+        ("system by name", r"(^)(?=System:)", "So.\nSystem: Go on.", "System:"),
+        ("turn by heading", r"(^#{2,4} )(?=(?:Instruction|Input|Response):)", "### Response:\nA", "## "),
     )
 )
 """What is marked, in this order; the chat templates of models that are widely used, and our own fences."""
@@ -127,7 +151,7 @@ def sanitize(text: str) -> str:
 
 def _may_mark(text: str) -> bool:
     """Whether a text of ASCII has what every look-alike holds one of: most have none, and need no closer look."""
-    return "<" in text or ">" in text or "]" in text or "\nHuman:" in text or "\nAssistant:" in text
+    return any(sign in text for sign in ("<", ">", "]", "\nHuman:", "\nAssistant:", "System:", "## "))
 
 
 def _may_hide(text: str) -> bool:

@@ -147,6 +147,21 @@ def test_no_form_of_a_key_is_left(key, before, after):
         assert "[redacted]" in masked
 
 
+@pytest.mark.parametrize(
+    "leak",
+    [
+        "sk%252Dlive%255FAbC%252E9%252Fx",
+        "sk%25252Dlive_AbC.9%25252Fx",
+        "".join(f"&#{ord(one)};" for one in "sk-live_AbC.9/x"),
+        "".join(f"&#x{ord(one):X};" for one in "sk-live_AbC.9/x"),
+        "sk-live&lowbar;AbC&period;9&sol;x",
+        "sk&amp;#45;live_AbC.9&amp;#x2f;x",
+    ],
+)
+def test_a_key_in_entities_of_html_or_escaped_twice_is_masked(leak: str) -> None:
+    assert redact(f"before {leak} after", "sk-live_AbC.9/x") == "before [redacted] after"
+
+
 def test_a_text_without_the_key_stays_the_same():
     text = 'plain "text" with % and \\n and \\u0041 and c2stc2VjcmV0'
     assert redact(text, "sk-secret-1") == text

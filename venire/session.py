@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded", "judge_price"]
 
-_SQL_MEMORY = 512 << 20
-"""Half of DuckDB's memory: the rest is the writer's."""
+_SQL_MEMORY = 256 << 20
+"""A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
 
 
 @dataclass(frozen=True, slots=True)

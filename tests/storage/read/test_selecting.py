@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -202,3 +204,94 @@ def test_a_query_sees_one_moment_of_the_store_while_the_writer_is_at_work(house:
         thread.join()
     assert len(seen) > 1
     assert all(events == int(ledger or 0) for events, ledger in seen)
+
+
+GREEDY = (
+    "select range(50000000)",
+    "select range(1000000000)",
+    "select RANGE(0, 50000000)",
+    "select range(0, 50000000, 1)",
+    "select generate_series(1, 50000000)",
+    "select main.range(50000000)",
+    "select len(range(50000000))",
+    "select unnest(range(50000000))",
+    "from unnest(range(50000000))",
+    "with x as (select range(50000000) l) select len(l) from x",
+    "select * from (values (range(50000000)))",
+    "select 1 where range(50000000) is not null",
+    "select range(i) from range(50000000, 50000001) t(i)",
+    "select range(50000000::bigint)",
+    "select (50000000).range()",
+    "select {'a': range(50000000)}",
+    "select [range(10000), range(10000)]",
+    "select list_transform(range(10000), x -> range(10000))",
+    "select repeat('x', 2000000000)",
+    "select repeat('x', i) from range(2000000000, 2000000009) t(i)",
+    "select repeat(repeat('x', 10000), 10000)",
+    "with a as (select repeat('x', 9000) s) select repeat(s, 9000) from a",
+    "select repeat([1], 100000000)",
+    "select lpad('', 2000000000, 'x')",
+    "select rpad('', 2000000000, 'x')",
+    "select list_resize([1], 200000000)",
+    "select array_resize([1], 200000000, 2)",
+    "select bar(1, 0, 1, 200000000)",
+    "select format('{:200000000d}', 1)",
+    "select printf('%200000000d', 1)",
+    "select list(i) from range(8000000) t(i)",
+    "select string_agg(repeat('x', 100), '') from range(400000)",
+    "select {'a': list(i)} from range(3000000) t(i)",
+)
+
+ASK_GREEDILY = """
+import json, sys
+from venire.arena.errors import InputError
+from venire.storage.read.selecting import select
+from venire.storage.store.opening import open_store
+answers = []
+with open_store(sys.argv[1], create=False) as store:
+    for query in json.loads(sys.argv[2]):
+        try:
+            answers.append(repr(select(store, query, memory=256 << 20, seconds=20))[:80])
+        except InputError as error:
+            answers.append(str(error))
+with open("/proc/self/status", encoding="ascii") as file:  # ru_maxrss has the parent's memory in it
+    (most,) = (int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM:"))
+print(json.dumps([answers, most]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not report a process's memory")
+def test_queries_that_make_large_values_are_refused_and_take_little_memory(path: Path) -> None:
+    """The danger: one such query took 7 GB in the campaign's process, another 20 GB."""
+    open_store(path).close()
+    done = subprocess.run(
+        [sys.executable, "-c", ASK_GREEDILY, str(path), json.dumps(GREEDY)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    answers, most = json.loads(done.stdout)
+    assert len(answers) == 33
+    for query, answer in zip(GREEDY, answers, strict=True):
+        refused = "too large" in answer or "MB of memory" in answer or "does not exist" in answer
+        assert refused, (query, answer)
+    assert most < 512, f"{most} MB"
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("select range(3) l, repeat('ab', 2) s", [[0, 1, 2], "abab"]),
+        ("select i, lpad(i::varchar, 4, '0') from range(5000) t(i) order by i desc", [4999, "4999"]),
+        ("select format('{:.2f}', 1.5), printf('%05d', 7) -- a comment", ["1.50", "00007"]),
+        ("select 1 as a, 2 as a, {'x': [1]} as s, map {1: 2} as m;", [1, 2, {"x": [1]}, {"1": 2}]),
+        ("select list(i) from range(1000) t(i)", [list(range(1000))]),
+        ("describe select 1 as a", ["a", "INTEGER", "YES", None, None, None]),
+        ("select '1'::json, 'a'::blob, 1.5::decimal(4, 2), null", ["1", "61", "1.50", None]),
+    ],
+)
+def test_ordinary_lists_texts_and_formats_are_answered(lent: Store, query: str, first: list[Any]) -> None:
+    assert select(lent, query).rows[0] == first
+
+
+def test_a_text_that_is_long_and_not_too_long_comes_whole(lent: Store) -> None:
+    (row,) = select(lent, "select string_agg(repeat('x', 1000), '') from range(20000)").rows
+    assert len(row[0]) == 20_000_000

@@ -103,7 +103,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("wording", "status", "loops", "endpoints", "feedback", "boards"),
         ("live", "reading"),
         ("session",),
-        ("telemetry", "placement", "experiments", "forecasts", "prompts", "testing"),
+        ("telemetry", "doctor", "placement", "experiments", "forecasts", "prompts", "testing"),
         ("render",),
         ("api",),
         ("cli",),

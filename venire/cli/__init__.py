@@ -19,6 +19,7 @@ from venire.cli import (
     audit,
     bring,
     demo,
+    doctor,
     generate,
     init,
     mock_provider,
@@ -69,6 +70,7 @@ app = typer.Typer(
 for name, verb in (
     ("demo", demo.demo),
     ("init", init.init),
+    ("doctor", doctor.doctor),
     ("plan", plan.plan),
     ("generate", generate.generate),
     ("run", run.run),

@@ -1,0 +1,92 @@
+"""`venire doctor` looks over keys, endpoints, prices and the machine, and asks endpoints only with consent."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venire.doctor import file_system_of
+
+Venire = Callable[..., Any]
+Write = Callable[..., Path]
+
+JUDGE = """\
+[[judge]]
+name = "near"
+model = "simulated/gpt-4-0613@1"
+base_url = "{url}"
+{more}
+"""
+
+
+def states(document: Any) -> dict[str, str]:
+    return {one["subject"]: one["state"] for one in document["findings"]}
+
+
+def test_without_a_file_the_machine_is_looked_over(venire: Venire) -> None:
+    done = venire("doctor", "--json")
+    assert done.code == 0
+    assert list(states(done.json())) == ["versions", "clock", "file system", "folder", "disk", "open files"]
+    assert "venire 0." in venire("doctor").out
+
+
+def test_an_endpoint_is_asked_once_with_consent_and_its_model_shown(
+    venire: Venire, write_campaign: Write, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEAR_KEY", "sk-doctor-0123456789")
+    with serve() as server:
+        more = 'key_variable = "NEAR_KEY"\nprice = { input = 1, output = 2 }'
+        campaign = write_campaign(judges=JUDGE.format(url=server.base_url, more=more))
+        asked = venire("doctor", campaign)
+        assert asked.code == 0
+        assert "1 endpoint was not asked: --yes agrees" in asked.out
+        assert not server.ledger.entries
+        done = venire("doctor", campaign, "--yes", "--json")
+        assert len(server.ledger.entries) == 1
+    assert done.code == 0, done.out
+    (near,) = [one for one in done.json()["findings"] if one["subject"] == "endpoint of near"]
+    assert near["state"] == "ok"
+    assert "served model: simulated/gpt-4-0613" in near["says"]
+    assert "sk-doctor" not in done.out + done.err
+    assert not campaign.with_suffix(".duckdb").exists()
+
+
+def test_a_missing_key_an_unknown_price_and_a_dead_endpoint_are_problems(
+    venire: Venire, write_campaign: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NEAR_KEY", raising=False)
+    judges = JUDGE.format(url="http://127.0.0.1:9/v1", more='key_variable = "NEAR_KEY"')
+    judges = judges.replace("simulated/gpt-4-0613@1", "made-up")
+    dead = judges.replace('"near"', '"dead"').replace('key_variable = "NEAR_KEY"', "free = true")
+    done = venire("doctor", write_campaign(judges=judges + dead), "--yes")
+    assert done.code == 1
+    assert "export NEAR_KEY=..." in done.out
+    assert "no price is known for the model 'made-up'" in done.out
+    assert "endpoint of dead" in done.out
+    assert "3 of " in done.out
+
+
+def test_few_open_files_are_warned_of(venire: Venire, write_campaign: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (40, 40))
+    done = venire("doctor", write_campaign(), "--json")
+    assert done.code == 0
+    assert states(done.json())["open files"] == "warning"
+    assert "ulimit -n " in done.out
+
+
+def test_the_file_system_is_that_of_the_longest_mount_point(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    inner = tmp_path / "a b"
+    inner.mkdir()
+    shown = str(inner).replace(" ", "\\040")
+    mounts.write_text(
+        f"22 1 0:21 / / rw - ext4 /dev/sda rw\n23 22 0:22 / {shown} rw,relatime shared:1 - nfs4 server:/x rw\n",
+        encoding="utf-8",
+    )
+    assert file_system_of(inner, mounts) == "nfs4"
+    assert file_system_of(tmp_path, mounts) == "ext4"
+    assert file_system_of(tmp_path, tmp_path / "nothing") is None

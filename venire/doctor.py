@@ -1,0 +1,190 @@
+"""What a run will need, looked over beforehand: keys, endpoints, prices, and the machine that it runs on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import resource
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
+from venire.arena.errors import CallError, InputError
+from venire.arena.records import Request
+from venire.endpoints import open_routes, read_secrets
+from venire.session import judge_price
+from venire.wording import money
+
+__all__ = ["HealthFinding", "ask_endpoints", "endpoints_to_ask", "examine_campaign", "examine_machine", "highest_price"]
+
+State = Literal["ok", "warning", "problem"]
+_NETWORK = ("9p", "afs", "ceph", "cifs", "fuse.sshfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "smb", "virtiofs")
+"""Beginnings of the types of file systems that other machines share, as Linux names them."""
+_MIN_FREE_BYTES = 1_000_000_000
+_OTHER_FILES = 64
+"""Descriptors beside those of calls: the store, its log and journal, terminals, libraries."""
+_AHEAD = 60.0
+_TOKENS = 16
+_QUESTION = ({"role": "user", "content": "Answer with the word yes."},)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFinding:
+    """One thing that was looked at, whether it is as a run needs it, and what was found or what to do."""
+
+    subject: str
+    state: State
+    says: str
+
+
+def examine_machine(folder: Path, campaign: CampaignSettings | None = None) -> Iterator[HealthFinding]:
+    """The machine that a run would use: versions, clock, the disk of `folder` and its file system, open files."""
+    system = f"{platform.system()} {platform.machine()}"
+    yield HealthFinding("versions", "ok", f"venire {version('venire')}, Python {platform.python_version()}, {system}")
+    yield _clock(folder if campaign is None else campaign.path)
+    yield _file_system(folder)
+    if os.access(folder, os.W_OK):
+        yield HealthFinding("folder", "ok", f"{folder} can be written")
+    else:
+        yield HealthFinding("folder", "problem", f"{folder} cannot be written: choose another place with `store`")
+    free = shutil.disk_usage(folder).free
+    room = f"{free / 1e9:,.1f} GB free in {folder}"
+    short = free < _MIN_FREE_BYTES
+    yield HealthFinding("disk", "warning" if short else "ok", room + (": a store may need more" if short else ""))
+    yield _open_files([] if campaign is None else [*campaign.judges, *campaign.contestants])
+
+
+def _clock(path: Path) -> HealthFinding:
+    now = time.time()
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    if path.stat().st_mtime > now + _AHEAD:
+        return HealthFinding("clock", "warning", f"{shown} is earlier than the last change of {path}: set the clock")
+    return HealthFinding("clock", "ok", shown)
+
+
+def _file_system(folder: Path) -> HealthFinding:
+    kind = file_system_of(folder)
+    if kind is None:
+        return HealthFinding("file system", "ok", "its type is not known here")
+    if kind.startswith(_NETWORK):
+        return HealthFinding(
+            "file system", "warning", f"{folder} is on a network ({kind}): keep the store on a disk of this machine"
+        )
+    return HealthFinding("file system", "ok", kind)
+
+
+def file_system_of(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """The type of a folder's file system, by the longest mount point above it; None without Linux's list of them."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    whole = folder.resolve()
+    found: tuple[int, str | None] = (-1, None)
+    for line in lines:
+        head, _, tail = line.partition(" - ")
+        point = Path(head.split()[4].encode().decode("unicode_escape"))
+        if whole.is_relative_to(point) and len(point.parts) >= found[0]:
+            found = (len(point.parts), tail.split()[0])
+    return found[1]
+
+
+def _open_files(asked: Sequence[JudgeSettings]) -> HealthFinding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lanes = {judge.lane.routes[0].identity: judge.lane.concurrency for judge in asked}
+    needed = _OTHER_FILES + sum(lanes.values())
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        return HealthFinding(
+            "open files", "warning", f"at most {soft:,}, about {needed:,} are needed: ulimit -n {needed}"
+        )
+    return HealthFinding("open files", "ok", "no limit" if soft == resource.RLIM_INFINITY else f"at most {soft:,}")
+
+
+def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str]) -> Iterator[HealthFinding]:
+    """For every judge and contestant, whether its keys are there and its price is known; nobody is asked."""
+    for judge in (*campaign.judges, *campaign.contestants):
+        names = sorted({name for route in judge.lane.routes if (name := route.key_variable) is not None})
+        try:
+            read_secrets(campaign, [judge], environ)
+        except InputError as error:
+            yield HealthFinding(f"key of {judge.name}", "problem", str(error))
+        else:
+            yield HealthFinding(f"key of {judge.name}", "ok", f"{', '.join(names)} is there" if names else "needs none")
+        try:
+            price = judge_price(campaign, judge)
+        except InputError as error:
+            yield HealthFinding(f"price of {judge.name}", "problem", str(error))
+        else:
+            rates = f"{money(price.input)} in, {money(price.output)} out, per million tokens"
+            table = "" if judge.free or judge.price is not None else ", by the table of litellm"
+            yield HealthFinding(f"price of {judge.name}", "ok", "free" if judge.free else rates + table)
+
+
+def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str]) -> list[JudgeSettings]:
+    """A judge or contestant for every endpoint with a key that can be asked, each with that one route."""
+    found: dict[Identity, JudgeSettings] = {}
+    for judge in (*campaign.judges, *campaign.contestants):
+        for route in judge.lane.routes:
+            alone = replace(judge, lane=replace(judge.lane, routes=(route,)))
+            if route.base_url is None or route.identity in found:
+                continue
+            try:
+                read_secrets(campaign, [alone], environ)
+            except InputError:  # a finding of `examine_campaign`
+                continue
+            found[route.identity] = alone
+    return list(found.values())
+
+
+def highest_price(campaign: CampaignSettings, asked: Sequence[JudgeSettings]) -> int:
+    """What one call to each costs at most, in nano-dollars; those without a known price count nothing."""
+    total = 0
+    for judge in asked:
+        try:
+            total += judge_price(campaign, judge).cost(64, _TOKENS)
+        except InputError:
+            continue
+    return total
+
+
+def ask_endpoints(
+    campaign: CampaignSettings, asked: Sequence[JudgeSettings], environ: Mapping[str, str]
+) -> list[HealthFinding]:
+    """Send every endpoint one call of a few tokens, which no store keeps; findings in the same order."""
+    keys = read_secrets(campaign, asked, environ)
+
+    async def ask(judge: JudgeSettings) -> HealthFinding:
+        route: RouteSettings = judge.lane.routes[0]
+        name = f"endpoint of {judge.name}"
+        try:
+            (opened,) = open_routes(campaign, [judge], keys, None, {})
+        except InputError as error:
+            return HealthFinding(name, "problem", str(error))
+        model, provider = route.model or judge.model, opened.provider
+        try:
+            note = await provider.check()
+            begun = time.monotonic()
+            request = Request(_QUESTION, max_tokens=_TOKENS, temperature=None)
+            reply = await provider.send(provider.encode(model, request), secrets.token_hex(16))
+        except (InputError, CallError) as error:
+            where = "" if str(route.base_url) in str(error) else f"{route.base_url}: "
+            return HealthFinding(name, "problem", f"{where}{error}")
+        finally:
+            await provider.close()
+        served = reply.served_model or "no model named"
+        says = f"{route.base_url} answered in {time.monotonic() - begun:.1f} s; served model: {served}"
+        if note is not None:
+            return HealthFinding(name, "warning", f"{says}; {note}")
+        return HealthFinding(name, "ok", says)
+
+    async def all_of_them() -> list[HealthFinding]:
+        return list(await asyncio.gather(*map(ask, asked)))
+
+    return asyncio.run(all_of_them())

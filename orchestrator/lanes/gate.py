@@ -44,7 +44,8 @@ class Gate:
 
     `skew` is the largest difference in network delay between two calls, in seconds: no window of 60 s + skew at this
     end contains more than a limit, so no window of 60 s does at the provider's end. Of every limit, given or learnt,
-    the part `share` is used, but at least 1. `sent_today` are calls of earlier runs: seconds ago, and how many.
+    the part `share` is used, but at least 1. `sent_today` are calls of earlier runs: seconds ago, and how many;
+    `tokens_lately` their tokens: seconds ago, in and out, the oldest first.
     Raises ValueError for numbers out of range.
     """
 
@@ -57,6 +58,7 @@ class Gate:
         share: float = 1.0,
         skew: float = 1.0,
         sent_today: Sequence[tuple[float, int]] = (),
+        tokens_lately: Sequence[tuple[float, int, int]] = (),
     ) -> None:
         too_low = any(limit is not None and limit < 1 for limit in asdict(limits).values())
         if too_low or concurrency < 1 or not 0 < share <= 1 or skew < 0:
@@ -80,6 +82,7 @@ class Gate:
         self._day: RequestWindow | None = None
         self._pace = Pace(self._began)
         self._tokens = TokenWindow(_MINUTE + skew, self._began)
+        self._tokens.recall((self._began - ago, given, made) for ago, given, made in tokens_lately)
         self._queue: OrderedDict[asyncio.Future[Permit], tuple[Load, float]] = OrderedDict()
         self._sleeper: asyncio.Task[None] | None = None
         self._wakes_at = math.inf

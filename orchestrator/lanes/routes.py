@@ -293,7 +293,8 @@ def open_gates(
 ) -> Mapping[Identity, Gate]:
     """The gate of every route that there is a provider for: one for each limits key, whichever lanes its routes are of.
 
-    Lanes that share a gate share the strictest limits that they set. A day's limit counts what earlier runs sent.
+    Lanes that share a gate share the strictest limits that they set. Limits of a day, and of tokens a minute, count
+    what earlier runs sent.
     """
     shared: dict[tuple[str, ...], list[tuple[LaneSettings, RouteSettings]]] = {}
     for lane, route in _ways(campaign):
@@ -301,8 +302,9 @@ def open_gates(
             shared.setdefault(providers[route.identity].limits_key(route.model), []).append((lane, route))
     gates: dict[Identity, Gate] = {}
     for lane_routes in shared.values():
-        sent = plans.sent_today(store, sorted({numbers[route_name(route)] for _, route in lane_routes}))
-        gate = _gate([lane for lane, _ in lane_routes], sent, clock)
+        routes = sorted({numbers[route_name(route)] for _, route in lane_routes})
+        sent, tokens = plans.sent_today(store, routes), plans.tokens_lately(store, routes)
+        gate = _gate([lane for lane, _ in lane_routes], sent, tokens, clock)
         gates.update((route.identity, gate) for _, route in lane_routes)
     return gates
 
@@ -312,7 +314,12 @@ def _ways(campaign: CampaignSettings) -> Iterable[tuple[LaneSettings, RouteSetti
     return ((judge.lane, route) for judge in campaign.judges for route in judge.lane.routes)
 
 
-def _gate(lanes: Sequence[LaneSettings], sent: Sequence[tuple[float, int]], clock: Clock) -> Gate:
+def _gate(
+    lanes: Sequence[LaneSettings],
+    sent: Sequence[tuple[float, int]],
+    tokens: Sequence[tuple[float, int, int]],
+    clock: Clock,
+) -> Gate:
     figures = {
         field.name: [figure for lane in lanes if (figure := getattr(lane.limits, field.name)) is not None]
         for field in fields(Limits)
@@ -324,4 +331,5 @@ def _gate(lanes: Sequence[LaneSettings], sent: Sequence[tuple[float, int]], cloc
         share=min(lane.share for lane in lanes),
         skew=max(lane.skew for lane in lanes),
         sent_today=sent,
+        tokens_lately=tokens,
     )

@@ -224,6 +224,13 @@ class TokenWindow:
             quota.pace.push(now, self._likely(quota, load))
         return slice_
 
+    def recall(self, sent: Iterable[tuple[float, int, int]]) -> None:
+        """Count tokens of earlier calls, given as times, tokens in and tokens out, the oldest first."""
+        for at, given, made in sent:
+            self._slices.append(Slice(at, given, made))
+            self.input += given
+            self.output += made
+
     def settle(self, slice_: Slice, load: Load, input_tokens: int, output_tokens: int) -> None:
         """Count what a call used in place of what was set aside for it, from when it was sent."""
         if slice_.counted:

@@ -36,6 +36,7 @@ __all__ = [
     "register",
     "rounds",
     "sent_today",
+    "tokens_lately",
     "written_already",
 ]
 
@@ -255,6 +256,11 @@ def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
 def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
     """Calls that left by some lanes in the last day: seconds ago, rounded down, and how many."""
     return store.read("sent_lately", now=store.clock.wall(), lanes=list(lanes))
+
+
+def tokens_lately(store: Store, lanes: Sequence[int]) -> list[tuple[float, int, int]]:
+    """Tokens that left by some lanes in the last two minutes: seconds ago, rounded down, in and out; oldest first."""
+    return store.read("tokens_lately", now=store.clock.wall(), lanes=list(lanes))
 
 
 def written_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:

@@ -83,6 +83,12 @@ with aged as (select greatest(0, epoch($now::timestamptz - sent_at)) as age, lan
 select if(age < 120, floor(age), floor(age / 60) * 60) as ago, count(*) from aged
   where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 86460 second group by all;
 
+-- name: tokens_lately
+-- Tokens in and out of the calls that left by some routes in the last two minutes, by their age in whole seconds; of a call without an answer what was set aside.
+with aged as (select floor(greatest(0, epoch($now::timestamptz - sent_at))) as ago, * from attempt
+    where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 120 second)
+select ago, sum(coalesce(input_tokens, reserved_tokens, 0))::bigint, sum(coalesce(output_tokens, 0))::bigint from aged group by ago order by ago desc;
+
 -- name: insert_interim
 insert into look select $campaign, coalesce(max(number), 0) + 1, $round, $now, $settled, $battles, $verdicts, $nano, $stop, $figures from look where campaign = $campaign;
 

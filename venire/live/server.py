@@ -269,8 +269,8 @@ def _seconds(text: str) -> float:
 async def _body(request: web.Request) -> dict[str, Any]:
     try:
         body = json.loads(await request.read())
-    except ValueError as error:
-        raise InputError(f"the request is not JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the request is not JSON, or nested too deep: {error}") from error
     if not isinstance(body, dict):
         raise InputError("the request is not a JSON object")
     return body

@@ -778,3 +778,17 @@ def test_for_two_minutes_the_server_counts_no_more_than_the_limit_and_nearly_all
     assert most_within(60, sent) <= limit
     in_flight = 0 if by_calls else 150 * 600
     assert sum(amount for _, amount in sent) >= 0.97 * 2 * limit - in_flight
+
+
+def test_tokens_of_a_run_before_count_in_the_minute_that_they_were_sent_in(clock: CountingClock) -> None:
+    """The danger: a restart forgot them, and 114 % of the limit left within a minute."""
+    limits = Limits(tokens_per_minute=1_000)
+    gate = gate_of(clock, limits, skew=0.0, tokens_lately=[(50.0, 400, 100), (20.0, 300, 100)])
+    assert gate.take_now(Load(0, 90, 10)) is not None
+    assert gate.take_now(Load(0, 90, 10)) is None, "only 100 of the 1,000 were left"
+
+    async def one() -> float:
+        await gate.take(Load(0, 90, 10))
+        return clock.monotonic()
+
+    assert run(clock, one()) == pytest.approx(10.0, abs=0.2), "the oldest leave the minute ten seconds later"

@@ -83,10 +83,11 @@ def test_the_file_system_is_that_of_the_longest_mount_point(tmp_path: Path) -> N
     inner = tmp_path / "a b"
     inner.mkdir()
     shown = str(inner).replace(" ", "\\040")
-    mounts.write_text(
-        f"22 1 0:21 / / rw - ext4 /dev/sda rw\n23 22 0:22 / {shown} rw,relatime shared:1 - nfs4 server:/x rw\n",
-        encoding="utf-8",
+    lines = (
+        f"23 22 0:22 / {shown} rw,relatime shared:1 - nfs4 server:/x rw",
+        "22 1 0:21 / / rw - ext4 /dev/sda rw",
     )
+    mounts.write_text("\n".join(lines), encoding="utf-8")
     assert file_system_of(inner, mounts) == "nfs4"
     assert file_system_of(tmp_path, mounts) == "ext4"
     assert file_system_of(tmp_path, tmp_path / "nothing") is None

@@ -138,6 +138,11 @@ def connect(path: Path, *, scratch: Path | None = None) -> duckdb.DuckDBPyConnec
         connection.close()
         if scratch is not None and "Could not set lock" in str(error):
             raise held(path) from error
+        if "not a valid DuckDB" in str(error):
+            raise InputError(
+                f"{path} is no store, not a valid DuckDB database: name the .duckdb file that `venire run` made, or "
+                "its campaign file"
+            ) from error
         raise InputError(f"cannot open {path} as a store: {first_line(error)}") from error
     return connection
 
@@ -170,6 +175,10 @@ def _format(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
         raise InputError(f"{path} is a DuckDB file of something else: name another store")
     found: int = fetch(connection, "read_store", {})[0][0] if tables else 0
     newest = migrations()[-1][0]
+    if tables and found < 1:
+        raise InputError(
+            f"the store {path} has format {found}, which no Venire wrote: something else changed it; name a copy of it"
+        )
     if found > newest:
         raise InputError(
             f"the store {path} has format {found} and this Venire reads up to {newest}: install a newer Venire"

@@ -107,7 +107,7 @@ def test_a_duckdb_file_of_something_else_is_refused_and_left_as_it_is(path: Path
 @pytest.mark.parametrize("content", [b"", b"model_a,model_b,winner\n" * 1000])
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot open .*judged\.duckdb as a store"):
+    with pytest.raises(InputError, match=r"judged\.duckdb is no store, not a valid DuckDB database: name"):
         open_store(path)
     assert path.read_bytes() == content
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]

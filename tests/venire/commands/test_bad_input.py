@@ -278,3 +278,11 @@ def test_a_placement_on_free_judges_without_a_limit_leaves_nothing_behind(
     done = venire("place", "terse", "--on", store, "--budget", "1", "--yes")
     refused(done, "cost nothing", "--battles or --half-width")
     assert venire("status", store, "--json").json()["campaigns"] == before
+
+
+def test_a_store_of_a_format_that_no_version_wrote(venire: Venire, judged: Callable[..., Path]) -> None:
+    store = judged().with_suffix(".duckdb")
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("update store set format = 0")
+    for verb in ("status", "rate"):
+        refused(venire(verb, store), "has format 0, which no Venire wrote")

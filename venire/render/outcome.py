@@ -316,7 +316,9 @@ def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, tri
     if summary.ending is not Ending.COMPLETE:
         screen.print(f"it did not end whole ({summary.ending.value}): what follows rests on what there is")
     for lane, why in summary.closed_lanes.items():
-        screen.print(f"lane closed: {plain(lane)}: {plain(why)}", style=FAILED)
+        screen.print(
+            f"lane closed: {plain(lane)}: {plain(why)}. Mend it, and give the same command with --amend", style=FAILED
+        )
     for name, why in summary.unreadable.items():
         screen.print(f"unreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}", style=FAILED)
     if done.failed:

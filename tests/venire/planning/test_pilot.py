@@ -79,7 +79,7 @@ def test_a_pilot_of_which_every_call_fails_says_so(
     done = venire("plan", write_campaign(judge=PRICED), "--pilot", 4, "--yes")
     assert done.code == 1
     assert "pilot: 0 of 8 trials, 8 calls" in done.err
-    assert "lane closed: openai simulated/gpt-4-0613@1: no such parameter" in done.err
+    assert "lane closed: openai simulated/gpt-4-0613@1: no such parameter. Mend it" in done.err
     assert "trials failed" not in done.err, "the plan goes on with all of them once it is mended"
 
 

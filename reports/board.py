@@ -28,9 +28,10 @@ from venire.ratings.pairwise.components import largest_group, strong_components_
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
+from venire.reports.wording import elo_text
 from venire.storage.transfer import memory
 
-__all__ = ["Board", "ModelRow", "build", "elo_text", "order_by_wins", "outside_ratings", "peer_facts"]
+__all__ = ["Board", "ModelRow", "build", "order_by_wins", "outside_ratings", "peer_facts"]
 
 _JUDGE_REPLICATES = 200
 """Default number of bootstrap draws of instructions for the intervals of consistency."""
@@ -166,17 +167,6 @@ _COLUMNS: dict[str, type] = {
     "position": float,
 }
 """Columns of a board as a table, in order: those of `ModelRow`, but for the method's own figures, which follow."""
-
-
-def elo_text(elo: float | None, lo: float | None, hi: float | None) -> str:
-    """A rating in whole Elo points or, where it is None, the one bound that it has.
-
-    >>> elo_text(None, 1490.2, None)
-    'over 1490'
-    """
-    if elo is not None:
-        return f"{elo:.0f}"
-    return f"over {lo:.0f}" if lo is not None else f"under {hi:.0f}" if hi is not None else "none"
 
 
 def _html_figures(row: ModelRow, ordered: bool) -> list[str]:

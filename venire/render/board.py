@@ -11,9 +11,9 @@ from rich.console import Console
 
 from venire.ratings.methods.methods import METHODS
 from venire.render.screen import tabulate
-from venire.reports.board import Board, elo_text
+from venire.reports.board import Board
 from venire.reports.comparison import Comparison
-from venire.reports.wording import few
+from venire.reports.wording import elo_text, few
 from venire.wording import plain
 
 __all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers"]

@@ -9,8 +9,7 @@ from rich.console import Console
 
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.render.screen import tabulate
-from venire.reports.board import elo_text
-from venire.reports.wording import counted, few
+from venire.reports.wording import counted, elo_text, few
 from venire.status import MIN_INSTRUCTIONS, analysis_of
 from venire.wording import money, plain
 

@@ -102,7 +102,8 @@ class Session:
     itself. Entering raises it for errors in data, plan or store, and for a file that changed after calls were
     made, unless `amend` is true. A store that was created for a refused campaign is removed again. `steering` replaces
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
-    before the first round. `spends`: refuse budgets that do not cover one battle, or one trial.
+    before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `release`: what is set
+    aside for calls without an answer no longer counts as spent.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -116,6 +117,8 @@ class Session:
     planned: PlannedCampaign
     rounds: Rounds | None
     """The planner of its next rounds; None for a campaign of one round."""
+    released: tuple[int, int] = (0, 0)
+    """Calls without an answer for which nothing is set aside any more, and the nano-dollars that this freed."""
 
     def __init__(
         self,
@@ -126,6 +129,7 @@ class Session:
         steering: Steering | None = None,
         estimates: Estimates | None = None,
         spends: bool = False,
+        release: bool = False,
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
@@ -134,6 +138,7 @@ class Session:
         self.clock = clock or SystemClock()
         self.prices = {judge.name: judge_price(campaign, judge) for judge in campaign.judges}
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
+        self._release = release
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
@@ -154,6 +159,8 @@ class Session:
             self._refuse_change()
             self.imported = self._import()
             self._refuse_unanswered()
+            if self._release and (known := plans.find_campaign(self.store, self.campaign.name)) is not None:
+                self.released = plans.release_unanswered(self.store, known.id)
             self.planned, self.rounds = plan(
                 self.store,
                 self.campaign,

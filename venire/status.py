@@ -90,14 +90,14 @@ def served_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
 def failure_reasons(store: Store, campaign: int) -> list[dict[str, Any]]:
     """The most frequent reasons of failure: the fault and message of the last attempt, and the number of trials."""
     rows = store.read("failure_reasons", campaign=campaign, limit=3)
-    return [{"fault": Fault(fault).name.lower(), "message": message, "trials": count} for fault, message, count in rows]
+    return [{"fault": fault, "message": message, "trials": count} for fault, message, count in rows]
 
 
 def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
     """The first few steps that used up their attempts, with the fault and the message of the last one."""
     names = ("judge", "instruction", "models", "step", "fault", "message")
     rows = store.read("failed_steps", campaign=campaign, limit=5)
-    return [dict(zip(names, row, strict=True)) | {"fault": Fault(row[4]).name.lower()} for row in rows]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def rounds_document(store: Store, campaign: int) -> dict[str, Any]:

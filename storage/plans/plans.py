@@ -7,16 +7,13 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import GENERATE, PlannedTrial, Respondent
 from venire.storage.store.store import Row, Store
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Catalogue",
@@ -34,6 +31,7 @@ __all__ = [
     "interim_analyses",
     "last_interim",
     "register",
+    "release_unanswered",
     "rounds",
     "sent_today",
     "tokens_lately",
@@ -236,6 +234,23 @@ def clear_failures_elsewhere(store: Store, campaign: int, routes: Collection[str
     with store.commit() as commit:
         commit.run("clear_failures_elsewhere", campaign=campaign, batch=commit.batch, routes=list(routes))
         return commit.written
+
+
+def release_unanswered(store: Store, campaign: int) -> tuple[int, int]:
+    """Set aside nothing any more for calls without an answer; returns how many they are, and the nano-dollars freed.
+
+    They stay on record with a cost that is not known, and an event says what was freed.
+    """
+    calls, nano = store.read("unanswered", campaign=campaign)[0]
+    if not calls:
+        return 0, 0
+    with store.commit() as commit:
+        commit.run("unanswered_verdict_costs", campaign=campaign)
+        commit.run("release_unanswered", campaign=campaign)
+        detail = json.dumps({"calls": calls, "nano": nano})
+        now = store.clock.wall()
+        commit.run("insert_event", now=now, campaign=campaign, kind="released", detail=detail, batch=commit.batch)
+    return calls, nano
 
 
 def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:

@@ -44,7 +44,7 @@ select max(id) from reading where parser = $parser;
 select cj.name, r.id, r.model, r.protocol, r.origin, cj.elo, cj.family from campaign_judge cj join respondent r on r.id = cj.respondent where cj.campaign = $campaign order by cj.name;
 
 -- name: spend
-select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens from spend where campaign = $campaign;
+select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens, unanswered from spend where campaign = $campaign;
 
 -- name: faults
 -- Calls that brought no reply, by class.
@@ -52,30 +52,38 @@ select fault, count(*) from attempt where campaign = $campaign and fault <> 0 gr
 
 -- name: failed_steps
 -- Steps that used up their attempts, with the models shown in their order and what the last attempt said.
-select cj.name, i.external_id, (select coalesce(list(m.name order by s.place), []) from (select unnest(t.shown) completion, generate_subscripts(t.shown, 1) place) s
-    join completion o on o.id = s.completion join model m on m.id = o.model), f.step, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step)
-  from planned p join failed f on f.trial = p.trial join trial t on t.id = p.trial join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent
-  join instruction i on i.id = t.instruction
-  where p.campaign = $campaign order by p.trial limit $limit;
+select judge, instruction_id, models, step, fault, message from failed where campaign = (select name from campaign where id = $campaign) order by trial limit $limit;
 
 -- name: failure_reasons
 -- What the last attempts of failed steps said, the most frequent first, with how many trials failed so.
-with last as (select f.trial, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step) message
-  from planned p join failed f on f.trial = p.trial where p.campaign = $campaign)
-select fault, message, count(*) from last group by all order by count(*) desc, fault, message limit $limit;
+select fault, message, count(*) from failed where campaign = (select name from campaign where id = $campaign)
+  group by all order by count(*) desc, fault, message limit $limit;
 
 -- name: clear_failures
-insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial where p.campaign = $campaign;
+insert into failure select f.trial, f.step, f.fault, true, $batch from failed_step f join planned p on p.trial = f.trial where p.campaign = $campaign;
 
 -- name: has_failures
-select 1 from failed f join planned p on p.trial = f.trial where p.campaign = $campaign limit 1;
+select 1 from failed_step f join planned p on p.trial = f.trial where p.campaign = $campaign limit 1;
 
 -- name: clear_failures_elsewhere
 -- Failed steps whose last attempt went by a route that the campaign has no more.
-insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial
-  join (select trial, step, arg_max(lane, (sent_at, number)) lane from attempt where trial in (select trial from failed) group by all) a
+insert into failure select f.trial, f.step, f.fault, true, $batch from failed_step f join planned p on p.trial = f.trial
+  join (select trial, step, arg_max(lane, (sent_at, number)) lane from attempt where trial in (select trial from failed_step) group by all) a
     on a.trial = f.trial and a.step = f.step join lane l on l.id = a.lane
   where p.campaign = $campaign and l.name not in (select unnest($routes::varchar[]));
+
+-- name: unanswered
+-- Calls without an answer whose cost is not known, and what is set aside for them.
+select count(*), coalesce(sum(reserved), 0)::bigint from attempt where campaign = $campaign and fault <> 0 and cost is null and (reserved > 0 or reserved_tokens > 0);
+
+-- name: unanswered_verdict_costs
+-- What the trials of these calls cost without what is set aside for them.
+update verdict set cost = p.paid from (select a.trial, sum(case when a.cost is not null then a.cost when a.campaign = $campaign and a.fault <> 0 then 0 else a.reserved end)::bigint paid
+  from attempt a where a.trial in (select trial from attempt where campaign = $campaign and fault <> 0 and cost is null and reserved > 0) group by a.trial) p
+  where verdict.trial = p.trial and verdict.cost <> p.paid;
+
+-- name: release_unanswered
+update attempt set reserved = 0, reserved_tokens = 0 where campaign = $campaign and fault <> 0 and cost is null and (reserved > 0 or reserved_tokens > 0);
 
 -- name: attempts_of
 -- Which attempts of these trials are on record.

@@ -83,7 +83,7 @@ select count(*), min('attempt ' || number || ' at step ' || step || ' of trial '
 select count(*), min('step ' || step || ' of trial ' || trial) from attempt where fault = 0 and text is null;
 
 -- name: check_settled_failed
-select count(*), min('trial ' || f.trial) from failed f where exists (select 1 from verdict v where v.trial = f.trial);
+select count(*), min('trial ' || f.trial) from failed_step f where exists (select 1 from verdict v where v.trial = f.trial);
 
 -- name: check_one_order
 select count(*), min('trial ' || trial) from (select min(t.id) trial from trial t join (select distinct trial from verdict) v on v.trial = t.id

@@ -131,7 +131,7 @@ update made.campaign set in_force = $number where id = $campaign and in_force is
 -- name: merge_stage_attempts
 insert into temp.all_attempt
   with mapped as (select a.rowid source, mt.new trial, a.step, a.number, max(a.sent_at) over (partition by a.trial, a.step order by a.number) sent_after, a.fault = 0 answered, coalesce(a.cost, a.reserved) nano,
-      md5_number(row(mc.new, mt.new, a.step, coalesce(ml.new, -1), epoch_us(a.sent_at), a.latency_ms, a.fault, a.http_status, a.cost, a.reserved, a.input_tokens, a.output_tokens, a.finish, hex(a.request_digest), md5(a.text))::varchar) known
+      md5_number(row(mc.new, mt.new, a.step, coalesce(ml.new, -1), epoch_us(a.sent_at), a.latency_ms, a.fault, a.http_status, a.cost, a.input_tokens, a.output_tokens, a.finish, hex(a.request_digest), md5(a.text))::varchar) known
     from attempt a join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign join temp.map_trial mt on mt.side = $side and mt.old = a.trial
     left join temp.map_lane ml on ml.side = $side and ml.old = a.lane),
   counted as (select *, row_number() over (partition by known order by number) occurrence from mapped)
@@ -192,7 +192,7 @@ select count(*), coalesce(sum(nano), 0)::bigint from temp.all_attempt where not 
 
 -- name: merge_counts
 select (select count(*) from model), (select count(*) from instruction), (select count(*) from completion), (select count(*) from trial), (select count(*) from plan), (select count(*) from attempt),
-  (select count(*) from verdict), (select count(*) from failed);
+  (select count(*) from verdict), (select count(*) from failed_step);
 
 -- name: merge_store_id
 update made.store set store_id = $id::uuid;

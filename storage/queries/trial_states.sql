@@ -11,7 +11,7 @@ select p.trial, p.round, p.ordinal from plan p join campaign c on c.id = p.campa
 select trial from verdict where rowid between $low and $high;
 
 -- name: failed_trials
-select trial from failed;
+select trial from failed_step;
 
 -- name: respondents_between
 select id trial, respondent from trial where id between $low and $high;

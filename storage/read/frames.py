@@ -85,6 +85,8 @@ class CampaignSpending:
     wait_ms: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    unanswered: int = 0
+    """Of what is only reserved, that for calls without an answer."""
 
 
 def campaigns(store: Store) -> tuple[CampaignRow, ...]:

@@ -127,6 +127,7 @@ class House:
         tokens: tuple[int, int] = (10, 5),
         waited: int = 0,
         reserved_tokens: int | None = 60,
+        message: str = "the server fell over",
     ) -> tuple[Any, ...]:
         """A row of `attempt` without its batch, sent so many seconds after the start; no text: a fault."""
         answered = text is not None
@@ -140,7 +141,7 @@ class House:
             250,
             fault if fault is not None else int(not answered),
             200 if answered else 500,
-            None if answered else "the server fell over",
+            None if answered else message,
             waited,
             "stop" if answered else None,
             tokens[0] if answered else None,

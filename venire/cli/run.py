@@ -17,6 +17,11 @@ def run(
     env_file: Path | None = ENV_FILE,
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
+    release_unanswered: bool = typer.Option(
+        False,
+        "--release-unanswered",
+        help="Count what is set aside for calls without an answer as not spent: the provider did not charge for them.",
+    ),
     speed: float = typer.Option(
         0.0, "--speed", min=0.0, help="For embedded simulated judges: divide their latency by this; 0 is no waiting."
     ),
@@ -43,6 +48,7 @@ def run(
       venire run first/campaign.toml --yes --events run.jsonl
       venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --retry-failed
+      venire run first/campaign.toml --release-unanswered   # after a kill near the budget
     """
     from venire.cli.options import agree, environment
     from venire.configs.loading import load_campaign
@@ -57,7 +63,7 @@ def run(
     environ = environment(env_file)
     campaign = load_campaign(file)
     watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
-    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
+    with watching as observers, Session(campaign, amend=amend, spends=True, release=release_unanswered) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

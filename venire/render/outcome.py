@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from venire.render.status import (
     show_long_input,
     show_readability,
     show_spending,
+    unanswered_hint,
 )
 from venire.reports.wording import few
 from venire.session import Embedded, Session
@@ -224,6 +225,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         _show_missing(screen, session, summary)
         table = "[budget.generation]" if verb == "generate" else "[budget]"
         screen.print(f"Raise {table} and go on: {again} --amend")
+        if verb == "run" and (paid := asdict(session.spending))["unanswered"]:
+            screen.print(unanswered_hint(paid, again))
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
         look = "rate" if verb == "run" and session.campaign.rates_models else "status"

@@ -38,6 +38,7 @@ __all__ = [
     "show_run",
     "show_spending",
     "show_status",
+    "unanswered_hint",
 ]
 
 MIN_READABLE = 0.9
@@ -71,6 +72,8 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
             faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {faults}")
         show_spending(screen, one["forecast"])
+        if paid["unanswered"]:
+            screen.print(f"  {unanswered_hint(paid, 'venire run FILE')}")
         show_rounds(screen, one["plan"], progress["missing"])
         show_long_input(screen, one["long_input"])
         show_drift(screen, one["served"])
@@ -113,6 +116,14 @@ def format_spending(paid: dict[str, Any]) -> str:
     if not paid["unknown"]:
         return spent
     return f"{spent} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
+
+
+def unanswered_hint(paid: dict[str, Any], again: str) -> str:
+    """How what is set aside for calls without an answer is freed; `again` is the command that goes on."""
+    return (
+        f"{money(paid['unanswered'])} stays reserved for calls without an answer, which the provider may have charged "
+        f"for; if it did not, free it: {again} --release-unanswered"
+    )
 
 
 def failure_summary(reasons: list[dict[str, Any]], failed: int) -> str:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from venire.arena.errors import Fault
 from venire.arena.keys import completion_key, fence
 from venire.arena.records import Battle, Completion, Instruction, PlannedTrial, Reply
 from venire.storage.plans import plans, trial_states
@@ -196,6 +197,50 @@ def test_settled_and_failed_trials_are_not_pending_and_cleared_failures_come_bac
     house.write("failure", (trials[9], 2, 7, False))  # tried again, and failed again
     assert trials[9] not in left(house)[1]
     assert trials[0] in left(house)[1]
+
+
+def test_the_view_failed_names_judge_instruction_models_fault_and_the_last_message(
+    planned: tuple[Any, list[int]],
+) -> None:
+    house, trials = planned
+    faults = [fault for fault in Fault if fault is not Fault.NONE]
+    for trial, fault in zip(trials, faults, strict=False):
+        house.write("attempt", house.attempt(trial, 2, 1, text=None, fault=1, message="too early to tell"))
+        house.write("attempt", house.attempt(trial, 2, 2, text=None, fault=int(fault), message=f"said of {fault}"))
+        house.write("failure", (trial, 2, int(fault), False))
+    columns = "campaign, trial, judge, step, fault, attempts, message"
+    assert house.all(f"select {columns} from failed order by trial") == [
+        ("c", trial, "j", 2, fault.name.lower(), 2, f"said of {fault}")
+        for trial, fault in zip(trials, faults, strict=False)
+    ]
+    one = load(house, trials[:1])[0]
+    assert house.one("select instruction_id, models from failed where trial = ?", trials[0]) == (
+        one.instruction.id,
+        [side.model for side in one.shown],
+    )
+
+
+def test_released_calls_count_nothing_in_accounts_verdicts_and_token_budgets_and_stay_on_record(
+    planned: tuple[Any, list[int]],
+) -> None:
+    house, trials = planned
+    house.write(
+        "attempt",
+        house.attempt(trials[0], 1, 1, text=None, cost=None, fault=int(Fault.UNANSWERED)),
+        house.attempt(trials[0], 1, 2, cost=40),
+        house.attempt(trials[1], 1, 1, cost=None),
+        house.attempt(trials[2], 1, 1, text=None, cost=0),
+    )
+    house.write("verdict", (*house.verdict(trials[0])[:-1], 140), (*house.verdict(trials[1])[:-1], 100))
+    assert house.one("select nano, unknown, unanswered, calls from spend") == (240, 200, 100, 4)
+    assert plans.release_unanswered(house.store, 1) == (1, 100)
+    assert house.one("select nano, unknown, unanswered, calls from spend") == (140, 100, 0, 4)
+    assert house.column("select cost from verdict order by trial") == [40, 100]
+    assert house.one("select cost, reserved, reserved_tokens from attempt where fault = 8") == (None, 0, 0)
+    assert house.column("select detail from event where kind = 'released'") == ['{"calls": 1, "nano": 100}']
+    batch = house.store.batch
+    assert plans.release_unanswered(house.store, 1) == (0, 0)
+    assert house.store.batch == batch, "nothing to release writes nothing"
 
 
 def test_failures_of_another_campaign_are_not_cleared(planned: tuple[Any, list[int]]) -> None:

@@ -190,7 +190,15 @@ def test_accounts_add_up_and_count_unknown_costs_at_the_reservation(planned: tup
     )
     found = frames.campaign_spending(house.store, 1)
     assert found == CampaignSpending(
-        nano=1_800, known=300, unknown=1_500, calls=4, answered=2, wait_ms=25, input_tokens=24, output_tokens=9
+        nano=1_800,
+        known=300,
+        unknown=1_500,
+        calls=4,
+        answered=2,
+        wait_ms=25,
+        input_tokens=24,
+        output_tokens=9,
+        unanswered=1_000,
     )
     assert found.nano == found.known + found.unknown
     assert frames.campaign_spending(house.store, 2).nano == 9_000

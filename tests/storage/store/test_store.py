@@ -230,7 +230,7 @@ def test_a_reader_in_another_thread_sees_a_commit_when_it_is_done_and_not_before
 
 def test_what_cannot_be_read_is_a_store_error(path: Path) -> None:
     with open_store(path) as store:
-        store.connection.execute("drop view failed")
+        store.connection.execute("drop view failed_step")
         for read in (store.rows, store.read):
             with pytest.raises(StoreError, match=r"judged\.duckdb cannot be read: Catalog Error"):
                 read("failed_trials")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -132,6 +133,17 @@ def test_a_budget_counts_calls_of_unknown_cost_across_runs(venire: Venire, write
         assert venire("run", path, "--yes").code == 3
         again = venire("status", path.with_suffix(".duckdb"), "--json").json()["campaigns"][0]["accounts"]
         assert again["nano"] <= 150_000_000
+        before = shutil.copy(path.with_suffix(".duckdb"), path.with_name("before.duckdb"))
+        assert "--release-unanswered" in venire("status", path.with_suffix(".duckdb")).out
+        freed = venire("run", path, "--yes", "--release-unanswered")
+        assert "no longer counts as spent" in freed.err
+        now = venire("status", path.with_suffix(".duckdb"), "--json").json()["campaigns"][0]["accounts"]
+        assert now["answered"] > again["answered"]
+        assert now["nano"] <= 150_000_000
+        assert venire("store", "check", path.with_suffix(".duckdb"), "--full").code == 0
+        assert venire("store", "merge", path.with_suffix(".duckdb"), before, "-o", path.with_name("m.duckdb")).code == 0
+        merged = venire("status", path.with_name("m.duckdb"), "--json").json()["campaigns"][0]["accounts"]
+        assert merged["calls"] == now["calls"], "a released call is the same call as before"
 
 
 def test_a_store_behind_a_link_is_the_same_store(venire: Venire, judged: Write, folder: Path) -> None:

@@ -48,7 +48,6 @@ def run(
       venire run first/campaign.toml --yes --events run.jsonl
       venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --retry-failed
-      venire run first/campaign.toml --release-unanswered   # after a kill near the budget
     """
     from venire.cli.options import agree, environment
     from venire.configs.loading import load_campaign

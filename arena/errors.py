@@ -8,6 +8,7 @@ VenireError
 ├── BudgetReachedError   the campaign's budget does not allow the next call
 └── CallError            one call to a provider failed; carries the class of the fault
     └── TransientError   the same call may succeed later: the only error that is retried
+        └── OutOfFilesError  this machine has no file for a connection; the call was not sent
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = [
     "Fault",
     "InputError",
     "KeyRefusedError",
+    "OutOfFilesError",
     "StoreError",
     "StoreHeldError",
     "TransientError",
@@ -94,3 +96,7 @@ class CallError(VenireError):
 
 class TransientError(CallError):
     """A call failed in a way that may pass: the network, a rate limit, an overloaded server."""
+
+
+class OutOfFilesError(TransientError):
+    """This process may open no more files: the call was not sent, and fewer at a time will work."""

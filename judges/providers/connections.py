@@ -6,6 +6,7 @@ and not another client, with what each was seen to do: `docs/design/transport.md
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 from ry import Certificate, Client, Duration, Proxy, ReqwestError, Response
 
-from venire.arena.errors import CallError, Fault, InputError
+from venire.arena.errors import CallError, Fault, InputError, OutOfFilesError
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import failure
 
@@ -40,10 +41,10 @@ _NO_TUNNEL = ("Error(Connect, TunnelUnsuccessful) }", "Error(Connect, TunnelUnex
 _REASONS: Mapping[str, str] = {
     "kind: ConnectionRefused": "refused",
     "dns error": "unknown host",
-    "kind: TooManyOpenFiles": "too many open files; raise `ulimit -n` or lower concurrency",
     "ConnectError(": "unreachable",
 }
 """Words of the library for why no connection was made, and ours. They go into messages; no decision rests on them."""
+_NO_FILES = "too many open files; raise `ulimit -n` or lower concurrency"
 _TLS_REASONS: Mapping[str, str] = {
     "InvalidCertificate(UnknownIssuer)": "its authority is not trusted; name that in SSL_CERT_FILE",
     "CaUsedAsEndEntity": "it is an authority's; a server needs one made with basicConstraints=CA:FALSE",
@@ -194,6 +195,8 @@ def connection_failure(error: ReqwestError, endpoint: Endpoint, seconds: float) 
     unsent = error.is_connect()
     if unsent and (refused := proxy_failure(error, endpoint)) is not None:
         return refused
+    if unsent and _is_out_of_files(error):
+        return OutOfFilesError(f"{endpoint.base_url}: no connection ({_NO_FILES})", Fault.TRANSIENT)
     times = timeouts(endpoint, endpoint.timeout)
     if error.is_timeout():
         what = f"no whole answer within {times.total:g} s (timeout)"
@@ -227,9 +230,26 @@ def proxy_failure(error: ReqwestError | None, endpoint: Endpoint) -> CallError |
     return None
 
 
+def _is_out_of_files(error: ReqwestError) -> bool:
+    """Whether no connection was made since this process may open no more files.
+
+    A host's name is looked up by the C library, which does not say so: then it is tried.
+    """
+    text = str(error)
+    if "dns error" not in text:
+        return "kind: TooManyOpenFiles" in text
+    try:
+        os.close(os.dup(0))
+    except OSError as failed:
+        return failed.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
 def unreachable(error: ReqwestError, endpoint: Endpoint) -> str:
     """Why no connection was made, in a few words."""
     text = str(error)
+    if _is_out_of_files(error):
+        return f"no connection ({_NO_FILES})"
     why = next((words for sign, words in _REASONS.items() if sign in text), None)
     if why is None:
         why = "unreachable"

@@ -215,6 +215,8 @@ def _not_asked(error: ReqwestError, endpoint: Endpoint) -> str:
         where = f"; check base_url and the proxy {endpoint.proxy_host}" if endpoint.proxy else "; check base_url"
         return f"{endpoint.base_url}: nobody answers at this address{where}"
     why = unreachable(error, endpoint)
+    if "open files" in why:
+        return f"{endpoint.base_url}: {why}"
     where = "check proxy" if "to the proxy" in why else "check base_url and that it is running"
     return f"{endpoint.base_url}: {why}; {where}"
 

@@ -183,6 +183,11 @@ class CongestionControl:
             self._began = now
         return self._number
 
+    def lower(self, most: int) -> None:
+        """Let no more than so many calls be in flight from now on, at least one."""
+        self.most = max(1, min(self.most, most))
+        self._set_allowed()
+
     def unsent(self, number: int) -> None:
         """A call that passed was not sent after all."""
         if self._block is not None and self._block.probe == number:

@@ -9,7 +9,7 @@ from typing import Any
 
 from venire.arena.campaigns import LaneSettings, Limits, TokenPrice
 from venire.arena.clock import Clock
-from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
+from venire.arena.errors import BudgetReachedError, CallError, Fault, OutOfFilesError, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
@@ -28,6 +28,11 @@ CLOSING_FAULTS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA})
 _REFUSED_IN_A_ROW = 20
 """Bad requests without an answer between them that close a lane: the model or a setting is wrong, not a trial."""
 
+
+_SPARE_FILES = 4
+"""Files left free for the store once this process was out of them."""
+_FILES_SECONDS = 1.0
+"""Seconds until a call is tried again for which no file could be opened, where none of its route is in flight."""
 
 _MIN_WAITING, _WAITING_PER_PLACE = 256, 4
 """Calls that may wait to be repeated while others are asked in their stead: at least, and for each in flight."""
@@ -324,6 +329,21 @@ class Lane:
             raise
 
     async def _attempt(self, call: Call) -> Reply:
+        """Send one call once; where this process may open no more files, wait until fewer are in flight."""
+        since = None
+        while True:
+            try:
+                return await self._send(call)
+            except OutOfFilesError as error:
+                now = self._clock.monotonic()
+                since = now if since is None else since
+                if now - since >= self.settings.patience:
+                    self._close(str(error))
+                self._check_open()
+                if not call.route.gate.in_flight:  # what has the files are not calls of this route
+                    await self._clock.sleep(_FILES_SECONDS)
+
+    async def _send(self, call: Call) -> Reply:
         """Send one call and record its result; in strict campaigns wait for the disk before and after."""
         lease = await self._lease(call)
         route, step, counters = lease.route, call.step, self._counters
@@ -348,16 +368,21 @@ class Lane:
         start = self._clock.monotonic()
         worker = asyncio.current_task()
         counters.sending.add(worker)
+        unsent = False
         try:
             reply = result.reply = step.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
         except CallError as error:
             result.error = error
+            unsent = isinstance(error, OutOfFilesError)
             raise
         finally:  # also when cancelled: then the call is on record as unanswered, at its reserved price
             counters.sending.discard(worker)
-            result.latency = self._clock.monotonic() - start
-            self._leave(lease, result)
-            self._settle(call, lease, result, slot)
+            if unsent:
+                self._take_back(call, lease, result, slot)
+            else:
+                result.latency = self._clock.monotonic() - start
+                self._leave(lease, result)
+                self._settle(call, lease, result, slot)
         counters.answered += 1
         route.refused = 0
         route.refusals.answered(start)
@@ -393,6 +418,23 @@ class Lane:
         if lease.probe:
             self._lane_events.probed(lease.route)
         return lease
+
+    def _take_back(self, call: Call, lease: RouteLease, result: Result, slot: int) -> None:
+        """Count a call as never made for which no file could be opened, and let one fewer be in flight from now on.
+
+        The first time some more are left free, since the store needs files, too.
+        """
+        step, counters, gate = call.step, self._counters, lease.route.gate
+        if self._lane_events.events.active:
+            self._lane_events.ended(step, lease, result, 0)
+        counters.calls -= 1
+        counters.retries -= step.tries > 1
+        step.attempts -= 1
+        step.tries -= 1
+        self._recorder.withdraw(slot)
+        self._cancel_unsent(call, lease)
+        first = self._lane_events.out_of_files(lease.route)
+        gate.congestion.lower(gate.congestion.most - 1 - _SPARE_FILES * first)
 
     def _cancel_unsent(self, call: Call, lease: RouteLease) -> None:
         lease.route.gate.release(lease.permit)

@@ -33,6 +33,7 @@ class LaneEvents:
         self._slowed: set[str] = set()
         self._disbelieved: set[str] = set()
         self._all_wait = False
+        self._out_of_files = False
 
     def sent(self, step: Step, lease: RouteLease, reservation: Reservation) -> None:
         """A call leaves."""
@@ -114,6 +115,20 @@ class LaneEvents:
                 f"warning: {route.name}: the provider reports {what}: not believed; such calls count at the price in "
                 "the campaign file or table (set free = true where the judge costs nothing)"
             )
+
+    def out_of_files(self, route: Route) -> bool:
+        """This process may open no more files, so that no further connection could be made; whether it is the first.
+
+        A warning once a lane.
+        """
+        if self._out_of_files:
+            return False
+        self._out_of_files = True
+        self._warn(
+            f"warning: {route.name}: this process may open no more files: calls wait, and fewer are in flight from "
+            "here on. To go faster, stop, raise `ulimit -n`, and go on; or lower concurrency"
+        )
+        return True
 
     def surcharged(self, route: Route, cost: int, allowed: int) -> None:
         """The provider charges more than the price allows."""

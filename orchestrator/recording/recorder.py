@@ -203,6 +203,10 @@ class Recorder:
             raise
         return slot
 
+    def withdraw(self, slot: int) -> None:
+        """Take a call off the campaign's account that was announced and then not sent."""
+        self._journal.withdraw(slot)
+
     def _release(self) -> None:
         """Give the slots back whose attempts are on disk."""
         announced, written = self._announced, self._writer.written

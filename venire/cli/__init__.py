@@ -6,9 +6,11 @@ What a verb needs is imported when it runs, so that `venire --help` and mistakes
 from __future__ import annotations
 
 import errno
+import resource
 import signal
 import sys
 import threading
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any
 
@@ -43,6 +45,8 @@ from venire.cli.help import HELP, Verb, VerbGroup
 __all__ = ["app", "main"]
 
 INTERRUPTED = 130
+_MANY_FILES = 10_240
+"""Open files where the system names no limit: macOS allows no more."""
 _OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF})
 
 
@@ -116,6 +120,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM is Ctrl-C, also where no campaign runs
+    _raise_file_limit()
     try:
         app()
     except InputError as error:
@@ -127,13 +132,27 @@ def main() -> None:
     except OSError as error:
         where = error.filename or ("standard output" if error.errno in _OUTPUT_ENDED else None)
         reason = error.strerror or str(error)
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            where, reason = None, f"{reason.lower()} (at {where}): raise `ulimit -n`"
         _print_error(reason if where is None else f"{where}: {reason}")
         raise SystemExit(2) from None
+    except MemoryError:
+        _print_error("out of memory: what was answered is on disk, and the same command goes on; close other programs")
+        raise SystemExit(1) from None
     except RuntimeError as error:
         if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query
             raise
         _print_error("interrupted")
         raise SystemExit(INTERRUPTED) from None
+
+
+def _raise_file_limit() -> None:
+    """Use all the open files that this process may have: a call in flight needs one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _print_error(message: str) -> None:

@@ -598,7 +598,7 @@ except (CallError, InputError) as error:
 @pytest.mark.parametrize(
     ("how", "variables", "words"),
     [
-        ("full", {}, "TransientError http://{address}/v1: no connection (too many open files; raise `ulimit -n`"),
+        ("full", {}, "OutOfFilesError http://{address}/v1: no connection (too many open files; raise `ulimit -n`"),
         (
             "https",
             {"SSL_CERT_FILE": "", "SSL_CERT_DIR": "/nonexistent"},

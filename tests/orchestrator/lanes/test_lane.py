@@ -15,7 +15,15 @@ import pytest
 
 from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import VirtualClock
-from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefusedError, StoreError, TransientError
+from venire.arena.errors import (
+    BudgetReachedError,
+    CallError,
+    Fault,
+    KeyRefusedError,
+    OutOfFilesError,
+    StoreError,
+    TransientError,
+)
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
 from venire.orchestrator.lanes.calls import CallCounters, Step
@@ -89,6 +97,7 @@ class Kept(Recorder):
     def __init__(self) -> None:
         self.attempts: list[AttemptRecord] = []
         self.announced: list[tuple[int, int, int, int, Reservation]] = []
+        self.withdrawn = 0
         self.freed = asyncio.Event()
         self.freed.set()
 
@@ -102,6 +111,9 @@ class Kept(Recorder):
     async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
         self.announced.append((trial, step, number, lane, reservation))
         return len(self.announced)
+
+    def withdraw(self, slot: int) -> None:
+        self.withdrawn += 1
 
     def attempt(self, one: AttemptRecord, slot: int) -> None:
         assert self.announced[slot - 1] == (
@@ -171,6 +183,10 @@ def limited(after: float | None) -> TransientError:
     return TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=after)
 
 
+def no_files() -> OutOfFilesError:
+    return OutOfFilesError("too many open files", Fault.TRANSIENT)
+
+
 def bad() -> CallError:
     return CallError("no such setting", Fault.BAD_REQUEST, status=400)
 
@@ -206,6 +222,33 @@ def test_an_answer_is_returned_paid_and_kept_with_all_that_is_known_of_it() -> N
         0,
         0,
     )
+
+
+def test_a_call_without_a_file_for_its_connection_is_none_and_fewer_are_in_flight_from_then_on() -> None:
+    house = House([*repeat(WELL, 8), *repeat(no_files(), 2)], budget=BudgetSettings(calls=10), attempts=1)
+    before = house.gate.allowed
+
+    async def ten() -> None:
+        await asyncio.gather(*(house.ask(new_step(number)) for number in range(10)))
+
+    house.run(ten())
+    assert len(house.kept.attempts) == 10
+    assert {one.fault for one in house.kept.attempts} == {Fault.NONE}
+    assert house.money == (10 * PAID, 0, 10)
+    assert (house.counters.calls, house.counters.retries) == (10, 0)
+    assert house.kept.withdrawn == 2
+    assert house.gate.allowed == before - 2 - 4, "a few files are left for the store"
+    assert len(house.told) == 1
+    assert "ulimit -n" in house.told[0]
+
+
+def test_a_lane_that_gets_no_file_at_all_waits_and_is_given_up_after_its_patience() -> None:
+    house = House(list(repeat(no_files(), 10_000)))
+    with pytest.raises(LaneClosedError, match="too many open files"):
+        house.run(house.ask())
+    assert house.clock.monotonic() >= house.lane.settings.patience
+    assert house.money == (0, 0, 0)
+    assert not house.kept.attempts
 
 
 def test_every_attempt_is_kept_and_sent_under_one_idempotency_key() -> None:

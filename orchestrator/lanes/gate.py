@@ -8,8 +8,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from asyncio_throttle import Throttler
+
 from venire.arena.campaigns import Limits
-from venire.arena.clock import Clock
+from venire.arena.clock import Clock, SystemClock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
 from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
@@ -19,6 +21,8 @@ _MINUTE = 60.0
 _DAY = 86_400.0
 _MARGIN = 1.1
 """Input is estimated at the densest body seen so far, and a tenth more."""
+_THROTTLER_SECONDS = 0.25
+"""Seconds after which a call looks again that the throttler holds, which nothing does while the gate is right."""
 _MIN_SLEEP = 0.02
 """Seconds that the gate sleeps at least: calls that may pass within them pass together."""
 _TIMER_SLACK = 1e-7
@@ -77,9 +81,11 @@ class Gate:
         self.congestion = CongestionControl(concurrency, self._sent_lately, minute=_MINUTE + skew)
         self._began = clock.monotonic()
         self._earlier = [(self._began - ago, calls) for ago, calls in sorted(sent_today, reverse=True)]
-        self._minute = RequestWindow(math.inf, _MINUTE + skew, clock)
+        self._minute = RequestWindow(math.inf, _MINUTE + skew)
         self._minute.recall(sent for sent in self._earlier if sent[0] > self._began - self._minute.period)
         self._day: RequestWindow | None = None
+        self.throttler: Throttler | None = None
+        """Where calls a minute are limited on the machine's own clock: passed last before a call is sent."""
         self._pace = Pace(self._began)
         self._tokens = TokenWindow(_MINUTE + skew, self._began)
         self._tokens.recall((self._began - ago, given, made) for ago, given, made in tokens_lately)
@@ -228,13 +234,16 @@ class Gate:
         calls = self._part(limits.requests_per_minute)
         self._minute.rate_limit = calls
         self._pace.change(_MINUTE / calls, now)
+        if math.isfinite(calls) and isinstance(self._clock, SystemClock):
+            self.throttler = self.throttler or Throttler(calls, _MINUTE, _THROTTLER_SECONDS)
+            self.throttler.rate_limit = calls
         tokens = (limits.tokens_per_minute, limits.input_tokens_per_minute, limits.output_tokens_per_minute)
         both, only_input, only_output = map(self._part, tokens)
         self._tokens.limit((both, only_input, only_output), now)
         if limits.requests_per_day is None:
             return
         if self._day is None:
-            self._day = RequestWindow(math.inf, _DAY + self._skew, self._clock)
+            self._day = RequestWindow(math.inf, _DAY + self._skew)
             self._day.recall(sent for sent in self._earlier if sent[0] > now - self._day.period)
             self._day.recall(self._minute.since(self._began))
         self._day.rate_limit = self._part(limits.requests_per_day)

@@ -349,6 +349,8 @@ class Lane:
         route, step, counters = lease.route, call.step, self._counters
         try:
             call.write_for(route)
+            if route.gate.throttler is not None:
+                await route.gate.throttler.acquire()
             slot = await self._recorder.announce(
                 step.trial, step.number, step.attempts + 1, route.number, call.reservation
             )

@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
 
-from asyncio_throttle import Throttler
-
-from venire.arena.clock import Clock
-
 __all__ = ["MISCOUNT", "Load", "Pace", "RequestWindow", "Slice", "TokenWindow"]
 
 BURST = 0.1
@@ -63,27 +59,27 @@ class Pace:
         self.due = (self.due if self.due > earliest else earliest) + units * self.interval
 
 
-class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no type hints
-    """asyncio-throttle's log of calls on our clock; it reports when it opens, so waiters need not poll.
+class RequestWindow:
+    """A log of calls, at most `rate_limit` of which lie in any `period` seconds; it says when the next may pass.
 
     Calls of one moment share one stamp, rounded up, so that a call costs the log eight bytes.
     """
 
-    def __init__(self, rate_limit: float, period: float, clock: Clock) -> None:
-        super().__init__(rate_limit=rate_limit, period=period)
-        self._task_logs: deque[float]
-        self._clock = clock
+    def __init__(self, rate_limit: float, period: float) -> None:
+        self.rate_limit = rate_limit
+        self.period = period
+        self._log: deque[float] = deque()
         self._moment = period / _STAMPS
         self._last = -math.inf
 
     def opens(self, now: float) -> float:
         """When the next call may pass; not later than `now` when it may at once."""
-        log = self._task_logs
+        log = self._log
         if len(log) < self.rate_limit:  # what is still to be forgotten can only make more room
             return now
         self._forget_old(now)
         surplus = len(log) - self.rate_limit
-        return now if surplus < 0 else log[surplus] + self.period
+        return now if surplus < 0 else log[int(surplus)] + self.period
 
     def log(self, at: float, calls: int = 1) -> None:
         """Count calls that are sent now, or were sent `at` a time not before those that are counted already."""
@@ -91,14 +87,14 @@ class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no
             self._last = self._stamp(at)
             self._forget_old(at)
         if calls == 1:
-            self._task_logs.append(self._last)
+            self._log.append(self._last)
         else:
-            self._task_logs.extend(repeat(self._last, calls))
+            self._log.extend(repeat(self._last, calls))
 
     def calls(self, now: float) -> int:
         """How many calls are in the window."""
         self._forget_old(now)
-        return len(self._task_logs)
+        return len(self._log)
 
     def recall(self, sent: Iterable[tuple[float, int]]) -> None:
         """Count earlier calls, given as times and numbers, the oldest first."""
@@ -107,11 +103,11 @@ class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no
 
     def since(self, start: float) -> list[tuple[float, int]]:
         """Times and numbers of the calls counted from `start` on."""
-        return [(at, 1) for at in self._task_logs if at >= start]
+        return [(at, 1) for at in self._log if at >= start]
 
     def forget(self, at: float) -> None:
         """Give back the place of a call that was counted `at` a time and then not sent."""
-        log, stamp = self._task_logs, self._stamp(at)
+        log, stamp = self._log, self._stamp(at)
         for back in range(-1, -len(log) - 1, -1):
             if log[back] <= stamp:
                 if log[back] == stamp:
@@ -122,7 +118,7 @@ class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no
         return math.ceil(at / self._moment) * self._moment
 
     def _forget_old(self, now: float) -> None:
-        log, period = self._task_logs, self.period
+        log, period = self._log, self.period
         while log and log[0] + period <= now:
             log.popleft()
 

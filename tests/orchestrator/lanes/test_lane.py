@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
-from venire.arena.clock import VirtualClock
+from venire.arena.clock import SystemClock, VirtualClock
 from venire.arena.errors import (
     BudgetReachedError,
     CallError,
@@ -53,12 +53,12 @@ KEY = bytes(range(16))
 class Scripted:
     """A provider that takes a second for each call, then answers or raises what comes next in its script."""
 
-    def __init__(self, clock: VirtualClock, script: Iterator[Reply | Exception]) -> None:
+    def __init__(self, clock: Any, script: Iterator[Reply | Exception]) -> None:
         self.clock, self.script = clock, script
         self.on_limits: Callable[[Limits, float], None] | None = None
         self.encoded: list[tuple[str, Request]] = []
         self.sent: list[tuple[float, bytes, str]] = []
-        self.checks, self.check_seconds = 0, 1.0
+        self.seconds, self.checks, self.check_seconds = 1.0, 0, 1.0
         self.listed: Exception | None = None
 
     @property
@@ -75,7 +75,7 @@ class Scripted:
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         self.sent.append((self.clock.monotonic(), body, idempotency_key))
         said = next(self.script)
-        await self.clock.sleep(1)
+        await self.clock.sleep(self.seconds)
         if isinstance(said, Exception):
             raise said
         return said
@@ -132,9 +132,9 @@ class House:
     limits: Limits = field(default_factory=Limits)
     attempts: int = 3
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+    clock: Any = field(default_factory=VirtualClock)
 
     def __post_init__(self) -> None:
-        self.clock = VirtualClock()
         self.provider = Scripted(self.clock, chain(self.script, repeat(WELL)))
         self.account = BudgetAccount("the budget", self.budget)
         self.budget_view = BudgetView([self.account])
@@ -249,6 +249,23 @@ def test_a_lane_that_gets_no_file_at_all_waits_and_is_given_up_after_its_patienc
     assert house.clock.monotonic() >= house.lane.settings.patience
     assert house.money == (0, 0, 0)
     assert not house.kept.attempts
+
+
+def test_the_throttler_holds_the_limit_of_requests_whatever_the_gate_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gate, "_opens", lambda self, now, load: now)
+    assert House(rate=2).gate.throttler is None, "it reads the machine's clock"
+    house = House(clock=SystemClock(), rate=2)
+    assert house.gate.throttler is not None
+    assert house.gate.throttler.period == 60
+    house.gate.throttler.period, house.gate.throttler.retry_interval = 0.1, 0.001
+
+    async def six() -> None:
+        house.provider.seconds = 0.0
+        await asyncio.gather(*(house.ask(new_step(number)) for number in range(6)))
+
+    asyncio.run(six())
+    assert len(house.provider.at) == 6
+    assert all(later - first >= 0.1 for first, later in zip(house.provider.at, house.provider.at[2:], strict=False))
 
 
 def test_every_attempt_is_kept_and_sent_under_one_idempotency_key() -> None:

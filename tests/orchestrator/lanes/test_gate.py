@@ -672,7 +672,7 @@ def test_a_limit_a_day_that_is_learnt_knows_of_the_calls_before_it(clock: Counti
     assert times[-1] == pytest.approx(86_401 - 3_600, abs=11)
 
 
-@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("limited", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_fifty_thousand_calls_a_minute_cost_little_memory(clock: CountingClock, limited: bool) -> None:
     gate = gate_of(clock, Limits(200_000, 10**9, requests_per_day=10**9) if limited else None)
     load = gate.load(6_000, 500)

@@ -144,6 +144,7 @@ def in_rounds(file: Path, plan: str = ROUNDS) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
     write_campaign: Write, venire: Venire, settle: Settle
 ) -> None:
@@ -176,6 +177,7 @@ def test_without_a_number_the_budget_says_how_many_battles_follow(write_campaign
     assert bounded.remaining.until == "the budget"
 
 
+@pytest.mark.slow
 def test_every_choice_is_explained_beside_the_best_that_could_be_done(
     write_campaign: Write, venire: Venire, settle: Settle
 ) -> None:

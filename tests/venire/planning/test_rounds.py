@@ -272,6 +272,7 @@ def test_without_a_rule_what_needs_to_see_nothing_is_planned_at_once(write: Writ
     assert [one[:2] for one in seen(path)] == [(1, 35)]
 
 
+@pytest.mark.slow
 def test_a_drawn_order_is_one_and_hangs_on_the_trial_alone(write: Write) -> None:
     plan = "[plan]\ninstructions = 8\norders = 'random'\npolicy = 'balanced'\nbattles = {}\n"
 
@@ -338,6 +339,7 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
     assert ("its looks are by --method even-pairs" in str(other.diagnostics.get("notes"))) == (method == "even-pairs")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unread")
 def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdicts(
     write: Write, monkeypatch: pytest.MonkeyPatch

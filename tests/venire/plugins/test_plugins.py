@@ -176,6 +176,7 @@ def test_prompts_that_a_simulated_judge_takes_for_another_protocol_s_are_refused
     assert "takes these prompts for those of protocol 'listwise'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_rehearsal_reads_the_scale_the_right_way_round_under_a_policy_of_another_package(
     run: Run, campaign: Callable[[str], Path]
 ) -> None:

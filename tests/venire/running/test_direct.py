@@ -72,7 +72,7 @@ def asked(file: Path, *, direct: bool, **options: Any) -> tuple[Any, dict[str, l
 MORE = 'protocol = "{protocol}"\n'
 
 
-@pytest.mark.parametrize("protocol", ["two-stage", "criteria", "listwise"])
+@pytest.mark.parametrize("protocol", ["two-stage", pytest.param("criteria", marks=pytest.mark.slow), "listwise"])
 def test_a_store_made_without_http_holds_what_one_made_over_http_does(
     protocol: str, write_campaign: Callable[..., Path]
 ) -> None:

@@ -84,7 +84,7 @@ def next_command(err: str) -> list[str]:
     return shlex.split(found[1])
 
 
-@pytest.mark.parametrize("instructions", [1, 8])
+@pytest.mark.parametrize("instructions", [1, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("wrong", "right", "said"),
     [

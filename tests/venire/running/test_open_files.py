@@ -25,10 +25,10 @@ def test_more_concurrency_than_files_slows_a_run_and_fails_nothing(
 ) -> None:
     with serve(speed=20.0) as server:
         judge = f'[[judge]]\nname = "j"\nmodel = "simulated/bard@1"\nbase_url = "{server.base_url}"\nfree = true\n'
-        path = write_campaign(judges=f"{judge}concurrency = 100\nmax_attempts = 1\n", instructions=4)
+        path = write_campaign(judges=f"{judge}concurrency = 100\nmax_attempts = 1\n", instructions=2)
         out, err = start("-m", "venire", "run", path, "--yes", preexec_fn=few_files).communicate(timeout=60)
         assert "ulimit -n" in err, err
-        assert "240 calls in" in err, err
-        assert len(server.ledger.entries) == 240, out
+        assert "120 calls in" in err, err
+        assert len(server.ledger.entries) == 120, out
     faults = venire("sql", path, "select fault, count(*) n from attempt group by fault", "--json").json()
-    assert faults == [{"fault": 0, "n": 240}]
+    assert faults == [{"fault": 0, "n": 120}]

@@ -35,6 +35,7 @@ def shuffled(left: PendingTrials) -> PendingTrials:
     return PendingTrials(left.trials[order], left.respondents[order])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_the_plan_s_order_reads_more_from_a_small_cache_than_a_random_one(
     write_campaign: Write, serve: Serve, monkeypatch: pytest.MonkeyPatch, repeats: int

@@ -53,7 +53,7 @@ def a_completion(folder: Path, model: int) -> bytes:
 
 
 @pytest.mark.parametrize("concurrency", [pytest.param(1, marks=pytest.mark.slow), 8])
-@pytest.mark.parametrize("model", [0, 5])
+@pytest.mark.parametrize("model", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_completion_that_a_filter_always_refuses_fails_in_its_trials_and_all_others_are_judged(
     venire: Venire, write_campaign: Write, serve: Serve, concurrency: int, model: int
 ) -> None:
@@ -81,7 +81,9 @@ def test_a_completion_that_a_filter_always_refuses_fails_in_its_trials_and_all_o
     assert len(server.ledger.entries) == CALLS, "nothing was answered twice"
 
 
-@pytest.mark.parametrize("status", [401, 402, 403])
+@pytest.mark.parametrize(
+    "status", [pytest.param(401, marks=pytest.mark.slow), pytest.param(402, marks=pytest.mark.slow), 403]
+)
 def test_a_refusal_now_and_then_leaves_nothing_else_unasked(
     venire: Venire, write_campaign: Write, serve: Serve, status: int
 ) -> None:
@@ -115,9 +117,9 @@ def revoke(front: Front, after: int, status: int, *, listed: bool) -> None:
     ("status", "listed", "most"),
     [
         (401, False, REFUSALS_IN_A_ROW + IN_FLIGHT),
-        (401, True, REFUSALS_IN_A_ROW + IN_FLIGHT),
-        (402, True, REFUSALS_IN_A_ROW + IN_FLIGHT),
-        (403, False, 30),
+        pytest.param(401, True, REFUSALS_IN_A_ROW + IN_FLIGHT, marks=pytest.mark.slow),
+        pytest.param(402, True, REFUSALS_IN_A_ROW + IN_FLIGHT, marks=pytest.mark.slow),
+        pytest.param(403, False, 30, marks=pytest.mark.slow),
         (403, True, 60),
     ],
 )

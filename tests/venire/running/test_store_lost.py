@@ -129,7 +129,7 @@ def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
         pytest.param("moved away", marks=pytest.mark.slow),
         "replaced with its log",
         "the journal",
-        "overwritten",
+        pytest.param("overwritten", marks=pytest.mark.slow),
         "truncated",
     ],
 )

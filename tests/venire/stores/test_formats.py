@@ -52,7 +52,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("campaign", ["first", "second"])
+@pytest.mark.parametrize("campaign", ["first", pytest.param("second", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("form", "files"),
     [

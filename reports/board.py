@@ -33,9 +33,6 @@ from venire.storage.transfer import memory
 
 __all__ = ["Board", "ModelRow", "build", "order_by_wins", "outside_ratings", "peer_facts"]
 
-_JUDGE_REPLICATES = 200
-"""Default number of bootstrap draws of instructions for the intervals of consistency."""
-
 _SECONDS = 1.0
 """Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
 
@@ -211,8 +208,6 @@ def build(
         families=families,
         judge_families=judge_families,
         elo=reference,
-        replicates=told.replicates or _JUDGE_REPLICATES,
-        seed=told.seed,
         level=told.level,
     )
     met = _agreement(rated, reference)
@@ -388,7 +383,7 @@ def _voices(battles: Battles, options: Options) -> dict[str, Any]:
 
 
 def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judgments) -> dict[str, Any]:
-    """How intervals were computed: the units of the ratings' intervals; the bootstrap of instructions for judges."""
+    """How intervals were computed: those of ratings, by bootstrap or not, and those of judges, by jackknife."""
     degrees, units = rated.ratings.degrees, "clusters" if judgments.clusters else "instructions"
     # Independent rows are resampled one by one, but a ballot is resampled as a whole.
     drawn = units if judgments.clustered else "ballots"
@@ -398,13 +393,11 @@ def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judg
         "level": options.level,
         "degrees": finite_or_none(degrees),
         "bootstrap": {
-            "unit": judges.drawn,
-            "units": judges.units,
-            "level": judges.level,
-            "replicates": judges.replicates,
+            "replicates": options.replicates,
             "without_estimate": rated.without_estimate,
-            "seed": judges.seed,
+            "seed": options.seed,
         },
+        "jackknife": {"unit": judges.left_out, "units": judges.units, "level": judges.level},
     }
 
 

@@ -147,7 +147,7 @@ def consistency_of_store(battles: Battles) -> Call:
     def call() -> Values:
         with open_store(campaign.store) as store:
             verdicts = frames.battles(store, 1)
-        judges = consistency(verdicts, replicates=battles.options["replicates"]).judges
+        judges = consistency(verdicts).judges
         return np.array([judge.consistency for judge in judges], dtype=np.float64)
 
     return call

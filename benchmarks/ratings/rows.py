@@ -281,13 +281,13 @@ def with_covariates(bench: Bench) -> Iterator[Line]:
 
 
 def consistency(bench: Bench) -> Iterator[Line]:
-    """From the store of a settled campaign: consistency of its judges and 1,000 draws of instructions."""
+    """From the store of a settled campaign: consistency of its judges with intervals, the peer's of 1,000 draws."""
     trials = max(10_000, round(1e6 * bench.scale) // 1000 * 1000)
     folder = bench.folder / f"store-{trials}"
     if not folder.exists():
         _campaign(folder, trials)
     ours = run("venire", "consistency", folder, repeats=3, seconds=10.0, replicates=_REPLICATES)
-    what = f"consistency of 5 judges, {trials:,} verdicts, 1,000 draws, from the store"
+    what = f"consistency of 5 judges, {trials:,} verdicts, with intervals, from the store"
     beside = "verdict by verdict, from arrays"
     yield _scaled(what, ours, folder, "rowwise", "consistency", 2, 12, beside=beside)
 

@@ -102,7 +102,7 @@ def _many_judges() -> tuple[Rows, Rows]:
     elo = np.linspace(850.0, 1150.0, 8)
     names = {f"model {code:03d}": float(one) for code, one in enumerate(elo)}
     battles = battles_of_judges(slope, pull, np.full(24, 0.1), elo, 60, rng)
-    found = consistency(battles, elo=names, replicates=1)
+    found = consistency(battles, elo=names)
     own = {f"judge {code:03d}": 900.0 + 150.0 * float(one) for code, one in enumerate(slope)}
     figures: Rows = []
     for one in found.judges:

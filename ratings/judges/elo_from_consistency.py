@@ -137,7 +137,7 @@ def elo_from_consistency(
     """`elo_from_scores` from the figures of judges and their Elo by name.
 
     `discrimination` means the maximum-likelihood slope: the shrunk slope is for display. The errors of the other scores
-    come from the draws of their intervals. Raises `InputError` for an unknown score.
+    come from the jackknife of their intervals. Raises `InputError` for an unknown score.
 
     >>> from venire.ratings import battles, consistency, elo_from_consistency
     >>> rng = np.random.default_rng(0)
@@ -145,7 +145,7 @@ def elo_from_consistency(
     >>> y = (rng.random(960) < 0.7).astype(float)
     >>> judges, i = np.repeat(["x", "y"], 480), np.arange(960)
     >>> asked = battles(np.tile(a, 2), np.tile(b, 2), y, judge=judges, instruction=i // 6, swapped=i % 6 > 2)
-    >>> given = consistency(asked, replicates=50)
+    >>> given = consistency(asked)
     >>> found = elo_from_consistency(given, {"x": 1000.0, "y": 1100.0})
     >>> found.score, found.all.judges
     ('decisive', ('x', 'y'))
@@ -160,18 +160,8 @@ def elo_from_consistency(
     else:
         form = found.forms.get(score)
         values = nothing if form is None else form.point
-        errors = nothing if form is None else _spread(form.errors)
+        errors = nothing if form is None else form.errors()
     return elo_from_scores(names, values, [elo.get(name, np.nan) for name in names], se=errors, top=top, name=score)
-
-
-def _spread(errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviation of each judge's replicates (replicates, judges); NaN with fewer than two."""
-    found = np.full(errors.shape[1], np.nan)
-    for judge, column in enumerate(errors.T):
-        known = column[np.isfinite(column)]
-        if len(known) > 1:
-            found[judge] = known.std(ddof=1)
-    return found
 
 
 def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se: NDArray[np.float64]) -> RegressionLine:

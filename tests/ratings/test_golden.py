@@ -62,7 +62,7 @@ def test_flips_and_ties_of_peers(
     assert judgments.ties / 800 == pytest.approx(both_tie, abs=1e-4)
     assert judgments.flips / 800 == pytest.approx(flip, abs=1e-4)
     assert np.mean((judgments.y == 0.25) | (judgments.y == 0.75)) == pytest.approx(mixed, abs=1e-4)
-    row = next(row for row in consistency(peers, replicates=0).judges if row.judge == judge)
+    row = next(row for row in consistency(peers).judges if row.judge == judge)
     assert row.flips == pytest.approx(flip, abs=1e-4)
     assert row.first == pytest.approx(first, abs=1e-4)
     assert row.ties == pytest.approx(ties, abs=1e-4)
@@ -114,7 +114,7 @@ def test_small_systems_rated_by_the_first_annotator(shared_data: Path) -> None:
 def test_repeats_of_both_orders(shared_data: Path) -> None:
     battles = read_battles(shared_data / "devbench_repeats" / "judgments.parquet")
     assert len(merge_orders(battles)) == 3888 // 2
-    rows = {row.judge: row for row in consistency(battles, replicates=0).judges}
+    rows = {row.judge: row for row in consistency(battles).judges}
     assert rows["gpt-4-1106-preview"].flips == pytest.approx(0.1620, abs=1e-4)
     assert rows["gpt-4-1106-preview"].first == pytest.approx(0.4560, abs=1e-4)
     assert rows["claude-3-haiku-20240307"].flips == pytest.approx(0.8148, abs=1e-4)

@@ -13,7 +13,7 @@ from venire.ratings.methods.methods import METHODS
 from venire.render.screen import tabulate
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
-from venire.reports.wording import elo_text, few
+from venire.reports.wording import counted, elo_text, few
 from venire.wording import plain
 
 __all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers"]
@@ -23,6 +23,9 @@ _NARROW = 105
 
 _MAX_JUDGES = 40
 """Judges shown, those with the most verdicts: a crowd does not push the leaderboard off the screen."""
+
+_FEW_UNITS = 20
+"""Instructions below which intervals of judges are wide and only roughly right: docs/judges.md."""
 
 _MAX_PEERS = 40
 
@@ -144,7 +147,7 @@ def _show_doubts(screen: Console, board: Board) -> None:
     if board.ordered:  # an order has no gauge
         rated = "" if facts["errors"] == "none" else f"ranks: {_errors(facts)}{without}; "
     screen.print(
-        f"{_judgment_counts(facts)}; {rated}judges: {boot['replicates']} draws of {boot['unit']}s",
+        f"{_judgment_counts(facts)}; {rated}judges: {_jackknife(facts['jackknife'])}",
         style="dim",
     )
     show_method_notes(screen, facts)
@@ -178,6 +181,12 @@ def _show_doubts(screen: Console, board: Board) -> None:
         agreed = _format_agreement(agreement) + ("" if agreement["mae"] is None else _format_spread(board))
         screen.print(f"agreement with the reference: {agreed}   verdicts: {agreement['verdicts']}")
     screen.print()
+
+
+def _jackknife(facts: Mapping[str, Any]) -> str:
+    """What judges' intervals rest on."""
+    few = f", fewer than {_FEW_UNITS}: rough" if facts["unit"] == "instruction" and facts["units"] < _FEW_UNITS else ""
+    return f"jackknife over {counted(facts['units'], facts['unit'])}{few}"
 
 
 def _judgment_counts(facts: Mapping[str, Any]) -> str:
@@ -369,9 +378,9 @@ def _show_judges(screen: Console, board: Board) -> None:
             for name, found in board.judge_figures.items()
             if wide or not name.endswith("_se")
         ),
-        ("consistency", [_number(row.consistency) + marks.get(row.note, "") for row in rows]),
+        ("consistency", [_corrected(row.corrected, row.consistency) + marks.get(row.note, "") for row in rows]),
         (level, [_judge_interval(row.consistency_lo, row.consistency_hi) if wide else "" for row in rows]),
-        ("decisive", [_number(row.decisive) for row in rows]),
+        ("decisive", [_corrected(row.decisive_corrected, row.decisive) for row in rows]),
         (level, [_judge_interval(row.decisive_lo, row.decisive_hi) if wide else "" for row in rows]),
         ("slope", ["" if row.discrimination is None else f"{row.discrimination:.2f}" for row in rows]),
         ("ties", [_share(row.ties) for row in rows]),
@@ -393,6 +402,11 @@ def _show_judges(screen: Console, board: Board) -> None:
         screen.print(_ability_note(board), style="dim")
     if not wide and rows:
         screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
+
+
+def _corrected(corrected: float | None, plain: float | None) -> str:
+    """A score without what few instructions add, as its interval is about it, within the scale."""
+    return _number(plain if corrected is None else min(max(corrected, 0.0), 1.0))
 
 
 def _show_predictions(screen: Console, board: Board) -> None:

@@ -40,7 +40,7 @@ def test_consistency_of_recorded_judges_is_that_of_the_formula(
     shared_data: Path, table: Table, name: str, repeats: bool
 ) -> None:
     path = shared_data / name / "judgments.parquet"
-    found = consistency(table(read(path, COLUMNS, "true" if repeats else "repeat = 1")), replicates=0)
+    found = consistency(table(read(path, COLUMNS, "true" if repeats else "repeat = 1")))
     for ties in (True, False):
         with duckdb.connect() as connection:
             expected = connection.execute(BY_HAND, [str(path), ties, repeats]).fetchall()
@@ -54,7 +54,7 @@ def test_consistency_of_recorded_judges_is_that_of_the_formula(
 
 def test_discrimination_of_peers_by_the_gaps_that_the_others_see(shared_data: Path, table: Table) -> None:
     path = shared_data / "vicuna80_peers" / "judgments.parquet"
-    found = consistency(table(read(path, COLUMNS, "repeat = 1")), replicates=0)
+    found = consistency(table(read(path, COLUMNS, "repeat = 1")))
     assert found.gaps == "other judges"
     slopes = {row.judge: (row.discrimination_ml, row.discrimination_ml_se) for row in found.judges}
     assert slopes["gpt-4"] == pytest.approx((2.7198, 0.2091), abs=1e-3)
@@ -63,8 +63,8 @@ def test_discrimination_of_peers_by_the_gaps_that_the_others_see(shared_data: Pa
     assert found.slopes.reliability == pytest.approx(0.97, abs=0.005)
 
 
-def test_a_sparse_crowd_table_says_that_its_plain_figure_leans_high(shared_data: Path, table: Table) -> None:
-    """Some 1,290 matchups on 19 instructions: two or three of them each."""
+def test_a_sparse_crowd_table_has_its_corrected_figures_inside_their_intervals(shared_data: Path, table: Table) -> None:
+    """Some 1,290 matchups on 19 instructions, two or three of them each: the plain figures lean high."""
     path = shared_data / "llmfao" / "comparisons.parquet"
     rows = read(path, "first, second, verdict, annotator, prompt_id", "annotator_kind = 'llm'")
     found = consistency(table(rows, ordered=False))
@@ -72,7 +72,6 @@ def test_a_sparse_crowd_table_says_that_its_plain_figure_leans_high(shared_data:
         assert row.consistency is not None
         assert row.consistency_hi is not None
         assert row.corrected is not None
-        assert row.corrected_lo is not None
+        assert row.consistency_lo is not None
         assert row.consistency > row.consistency_hi
-        assert row.corrected_lo < row.corrected < row.consistency_hi
-        assert "consistency and decisive lean high" in str(row.note)
+        assert row.consistency_lo < row.corrected < row.consistency_hi

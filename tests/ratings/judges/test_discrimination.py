@@ -224,16 +224,16 @@ def test_a_judge_is_never_measured_by_its_own_verdicts(table: Table) -> None:
         for item in range(30)
         for x, y in (("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("a", "c"), ("c", "a"))
     ]
-    found = consistency(table(rows), replicates=0)
+    found = consistency(table(rows))
     assert found.gaps == "other judges"
     turn = {"first": "second", "second": "first"}
-    against = consistency(table([(*r[:2], turn[r[2]], *r[3:]) if r[3] == "j" else r for r in rows]), replicates=0)
+    against = consistency(table([(*r[:2], turn[r[2]], *r[3:]) if r[3] == "j" else r for r in rows]))
     slope, turned = found.judges[0].discrimination_ml, against.judges[0].discrimination_ml
     assert slope is not None
     assert turned == pytest.approx(-slope, abs=1e-9)
-    alone = consistency(table([r for r in rows if r[3] == "j"]), replicates=0)
+    alone = consistency(table([r for r in rows if r[3] == "j"]))
     assert (alone.gaps, alone.judges[0].discrimination) == ("none", None)
-    known = consistency(table([r for r in rows if r[3] == "j"]), elo={"a": 1100.0, "c": 900.0}, replicates=0)
+    known = consistency(table([r for r in rows if r[3] == "j"]), elo={"a": 1100.0, "c": 900.0})
     assert known.gaps == "elo"
     assert known.slopes is not None
     assert known.slopes.verdicts.tolist() == [60]

@@ -79,11 +79,11 @@ def test_a_table_of_battles_is_rated(venire: Venire, tmp_path: Path) -> None:
     board = venire("rate", table, "--json").json()
     assert [row["model"] for row in board["models"]] == ["a", "b"]
     assert board["models"][0]["elo"] - board["models"][1]["elo"] == pytest.approx(120.412, abs=0.01)
-    assert board["diagnostics"]["bootstrap"]["unit"] == "instruction"
+    assert board["diagnostics"]["jackknife"]["unit"] == "instruction"
     assert board["verdicts"] == "recorded"
     table.write_text("".join(",".join(row.split(",")[:3]) + "\n" for row in rows), encoding="utf-8")
-    assert venire("rate", table, "--json").json()["diagnostics"]["bootstrap"]["unit"] == "battle"
-    assert "draws of battles" in venire("rate", table).out
+    assert venire("rate", table, "--json").json()["diagnostics"]["jackknife"]["unit"] == "battle"
+    assert "jackknife over " in venire("rate", table).out
 
 
 def test_separate_groups_are_named_and_rated_apart(venire: Venire, tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def test_a_board_cuts_no_figure(battles: Path, width: int) -> None:
     assert all(len(line.rstrip()) <= width for line in out.getvalue().splitlines())
     (judge,) = board.judges
     words = words_of(out)
-    for figure in (f"{judge.consistency:.3f}", f"{judge.readable:.1%}", f"{judge.verdicts}"):
+    assert judge.corrected is not None
+    for figure in (f"{max(judge.corrected, 0.0):.3f}", f"{judge.readable:.1%}", f"{judge.verdicts}"):
         assert figure in words
     for row in board.models:
         assert f"{row.elo:.0f}" in words

@@ -20,7 +20,7 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.components import SeparatedError, strong_components_of, weak_components
-from venire.ratings.pairwise.covariance import Errors, bradley_terry_covariance
+from venire.ratings.pairwise.covariance import Errors, FittedOutcomes, bradley_terry_covariance
 from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 
@@ -40,6 +40,7 @@ def bradley_terry(
     ridge: float = 0.0,
     anchors: Mapping[str, float] | None = None,
     errors: Errors | None = None,
+    fitted: FittedOutcomes | None = None,
 ) -> Ratings:
     """Maximum-likelihood ratings of the models compared; outcomes between 0 and 1 count as fractional wins.
 
@@ -47,6 +48,7 @@ def bradley_terry(
     points: a single anchor shifts all ratings to match it; several are held there, and the others are fitted around
     them. A model without a comparison is NaN and listed in `diagnostics["no_estimate"]`. `errors` None is "cluster"
     where the data has clusters, else "sandwich"; limitations of the errors are in `diagnostics["errors_reason"]`.
+    `fitted` says how outcomes depend on parameters that were fitted to the same rows, whose errors are then included.
     Raises `SeparatedError`, which names the groups, when no finite maximum exists and there is no ridge, `InputError`,
     and `NotConvergedError`.
 
@@ -60,7 +62,7 @@ def bradley_terry(
     if kind == "none":
         return found
     held = np.isin(data.models, list(anchors or ()))
-    spread = bradley_terry_covariance(data, found.logits, ridge=ridge, errors=kind, fixed=held)
+    spread = bradley_terry_covariance(data, found.logits, ridge=ridge, errors=kind, fixed=held, fitted=fitted)
     notes = {**found.diagnostics, "clusters": spread.clusters, "errors_reason": spread.reason}
     return replace(found, covariance=spread.matrix, errors=kind, degrees=spread.degrees, diagnostics=notes)
 

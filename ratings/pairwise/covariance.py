@@ -26,6 +26,7 @@ from venire.ratings.data.comparisons import Comparisons
 __all__ = [
     "Covariance",
     "Errors",
+    "FittedOutcomes",
     "blank_without_scatter",
     "bradley_terry_covariance",
     "covariance_and_floor",
@@ -73,6 +74,23 @@ class Covariance:
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.matrix), 0.0)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedOutcomes:
+    """How outcomes depend on parameters that were fitted to the same rows, so that errors include the fit's own.
+
+    `parameter` (rows,) is the code of a row's parameter, `slope` (rows,) the derivative of its outcome by it, and
+    `influence` (rows,) what the row adds to the parameter's estimate (0 for a row that was not used to fit it).
+    """
+
+    parameter: NDArray[np.intp]
+    slope: Vector
+    influence: Vector
+
+    def select(self, rows: NDArray[np.bool_]) -> FittedOutcomes:
+        """Those of some rows (rows,)."""
+        return FittedOutcomes(self.parameter[rows], self.slope[rows], self.influence[rows])
+
+
 def bradley_terry_covariance(
     data: Comparisons,
     logits: Vector,
@@ -80,13 +98,16 @@ def bradley_terry_covariance(
     ridge: float = 0.0,
     errors: PairErrors = "cluster",
     fixed: NDArray[np.bool_] | None = None,
+    fitted: FittedOutcomes | None = None,
 ) -> Covariance:
     """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; docs/ratings.md.
 
     NaN in `logits` is a model without an estimate: its rows are left out. `fixed` (n,) marks models that were held.
     "cluster" sums scores within clusters, "sandwich" treats each row as a unit; both have the factor C / (C - 1) and C
-    - 1 degrees of freedom for C units. "hessian" assumes that the model is right and that weights are counts. Raises
-    `InputError` for a choice that the data do not allow and where models were never compared with the others.
+    - 1 degrees of freedom for C units. "hessian" assumes that the model is right and that weights are counts. `fitted`
+    adds the errors of parameters that outcomes were made with: the estimating equations of both are stacked (Stefanski
+    and Boos 2002). Raises `InputError` for a choice that the data do not allow and where models were never compared
+    with the others.
 
     >>> from venire.ratings import bradley_terry, bradley_terry_covariance, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0], cluster=[1, 2, 3, 4, 5, 6])
@@ -103,7 +124,10 @@ def bradley_terry_covariance(
             "errors='hessian' holds only where every outcome is 0 or 1: a tie or a probability scatters less than the "
             "model says; use errors='sandwich' or 'cluster'"
         )
-    return _both(data, rows, logits, ridge, errors, held)[0]
+    if fitted is not None and len(rows) < len(data):
+        rated = np.isfinite(logits)
+        fitted = fitted.select(rated[data.a] & rated[data.b])
+    return _both(data, rows, logits, ridge, errors, held, fitted)[0]
 
 
 def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance, Matrix]:
@@ -118,7 +142,13 @@ def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance,
 
 
 def _both(
-    data: Comparisons, rows: Comparisons, logits: Vector, ridge: float, errors: PairErrors, held: NDArray[np.bool_]
+    data: Comparisons,
+    rows: Comparisons,
+    logits: Vector,
+    ridge: float,
+    errors: PairErrors,
+    held: NDArray[np.bool_],
+    fitted: FittedOutcomes | None = None,
 ) -> tuple[Covariance, Matrix]:
     """The requested covariance and the model-based covariance, which is the bread of the sandwich."""
     rated = np.flatnonzero(np.isfinite(logits))
@@ -128,7 +158,10 @@ def _both(
     own = _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
     if errors == "hessian":
         return own, own.matrix
-    meat, units = _scatter(rows, residuals, errors == "cluster")
+    if fitted is None:
+        meat, units = _scatter(rows, residuals, errors == "cluster")
+    else:
+        meat, units = _stacked_scatter(rows, residuals, errors == "cluster", fitted)
     largest = largest_score(residuals, rows.y, rows.weight)
     matrix, degrees, reason = sandwiched(
         bread, meat, units, free=free, models=rows.models, largest=largest, errors=errors
@@ -245,6 +278,29 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
     group, count = cluster_codes(rows.cluster[counted], len(residuals))
     scores = residuals[counted]
     return outer_products_by_cluster(group, count, rows.a[counted], scores, rows.b[counted], -scores, size), count
+
+
+def _stacked_scatter(
+    rows: Comparisons, residuals: Vector, clustered: bool, fitted: FittedOutcomes
+) -> tuple[Matrix, int]:
+    """`_scatter` of the scores with what each unit moves them by through the parameters that outcomes were made with.
+
+    A parameter that moves by d moves the total score by d * q, q (n,) being the sum of slopes of its rows, A less B.
+    """
+    size, kinds = len(rows.models), int(fitted.parameter.max(initial=0)) + 1
+    counted = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
+    a, b, scores = rows.a[counted], rows.b[counted], residuals[counted]
+    group, count = cluster_codes(None if rows.cluster is None or not clustered else rows.cluster[counted], len(scores))
+    parameter = fitted.parameter[counted]
+    slope = fitted.slope[counted] if rows.weight is None else fitted.slope[counted] * rows.weight[counted]
+    moves = np.bincount(group.astype(np.int64) * kinds + parameter, fitted.influence[counted], count * kinds)
+    joint = outer_products_by_cluster(
+        group, count, a, scores, b, -scores, size, moves.reshape(count, kinds).astype(np.float64)
+    )
+    pulled = np.bincount(a * kinds + parameter, slope, size * kinds)
+    pulled -= np.bincount(b * kinds + parameter, slope, size * kinds)
+    stack = np.hstack([np.eye(size), pulled.reshape(size, kinds)])
+    return np.asarray(stack @ joint @ stack.T), count
 
 
 def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:

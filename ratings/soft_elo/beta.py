@@ -16,6 +16,7 @@ __all__ = [
     "Beta",
     "HumanTies",
     "ScoreGrid",
+    "beta_influence",
     "beta_likelihood",
     "beta_of",
     "fit_beta",
@@ -193,12 +194,7 @@ def beta_of(
     """
     if ties not in get_args(HumanTies):
         raise InputError(f"ties is {ties!r}; give 'drop' or 'half'")
-    used = ~np.isnan(human)
-    if ties == "drop":
-        used &= human != 0.5
-    if weight is not None:
-        used &= weight > 0.0
-    rows = np.flatnonzero(used)  # computed once: columns are then selected by index instead of by mask
+    rows = _fit_rows(human, weight, ties)  # computed once: columns are then selected by index instead of by mask
     code, share = grid.code.take(rows), grid.sided(human, rows)
     mass = None if weight is None else weight.take(rows)
     battles = np.bincount(code, mass, len(grid.size)).astype(np.float64)
@@ -252,6 +248,43 @@ def beta_likelihood(
     if not np.isfinite(beta):
         return float(-np.log(2.0) * battles[size == 0.0].sum())
     return float(sided @ log_expit(beta * size) + (battles - sided) @ log_expit(-beta * size))
+
+
+def beta_influence(
+    grid: ScoreGrid,
+    human: NDArray[np.float64],
+    beta: float,
+    *,
+    weight: NDArray[np.float64] | None = None,
+    ties: HumanTies = "drop",
+) -> NDArray[np.float64]:
+    """What each row (rows,) adds to the estimate of beta: its score at the optimum over the information.
+
+    Rows outside the fit add 0; so do all where beta has no finite optimum.
+    """
+    found = np.zeros(len(grid.code))
+    rows = _fit_rows(human, weight, ties)
+    if not (np.isfinite(beta) and len(rows)):
+        return found
+    size = grid.size[grid.code.take(rows)]
+    expected = expit(beta * size)
+    surprise, curve = (grid.sided(human, rows) - expected) * size, expected * (1.0 - expected) * size * size
+    if weight is not None:
+        surprise, curve = surprise * weight.take(rows), curve * weight.take(rows)
+    information = float(curve.sum())
+    if information > 0.0:
+        found[rows] = surprise / information
+    return found
+
+
+def _fit_rows(human: NDArray[np.float64], weight: NDArray[np.float64] | None, ties: HumanTies) -> NDArray[np.intp]:
+    """The rows that beta is fitted to."""
+    used = ~np.isnan(human)
+    if ties == "drop":
+        used &= human != 0.5
+    if weight is not None:
+        used &= weight > 0.0
+    return np.flatnonzero(used)
 
 
 def _error(

@@ -12,9 +12,18 @@ from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.covariance import Errors
+from venire.ratings.pairwise.covariance import Errors, FittedOutcomes
 from venire.ratings.pairwise.solvers import NotConvergedError
-from venire.ratings.soft_elo.beta import Beta, HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
+from venire.ratings.soft_elo.beta import (
+    Beta,
+    HumanTies,
+    ScoreGrid,
+    beta_influence,
+    beta_of,
+    label_column,
+    score_column,
+    score_grid,
+)
 from venire.ratings.soft_elo.reliability import Reliability, reliability_of
 
 __all__ = [
@@ -113,8 +122,8 @@ def soft_elo(
     `data.y` holds the verdicts of the judge, `score` (rows,) its scores A minus B averaged over both orders, `human`
     (rows,) human labels: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether people
     saw it or not. `ties` is the treatment of human ties in fitting beta. If `beta` is given, no label is needed.
-    `anchors` and `errors` are as in `bradley_terry`; errors treat beta as known. Raises `InputError` where no row has a
-    score or beta cannot be estimated.
+    `anchors` and `errors` are as in `bradley_terry`; errors include those of a beta that was fitted. Raises
+    `InputError` where no row has a score or beta cannot be estimated.
 
     >>> from venire.ratings import comparisons, soft_elo
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -141,7 +150,12 @@ def soft_elo(
         "without_score": len(data) - len(kept),
         "warnings": list(warnings),
     }
-    found = _rated("soft-elo", kept, targets, ridge, parity, anchors, errors)
+    fitted = None
+    if beta is None and np.isfinite(fit.beta):
+        slope = targets * (1.0 - targets) * scores
+        influence = beta_influence(grid, labels, fit.beta, weight=kept.weight, ties=ties)
+        fitted = FittedOutcomes(np.zeros(len(kept), dtype=np.intp), slope, influence)
+    found = _rated("soft-elo", kept, targets, ridge, parity, anchors, errors, fitted)
     spread = np.full(len(data), np.nan)
     spread[known] = targets
     ratings = replace(found, diagnostics={**found.diagnostics, **facts})
@@ -173,11 +187,12 @@ def _rated(
     parity: bool,
     anchors: Mapping[str, float] | None,
     errors: Errors | None,
+    fitted: FittedOutcomes | None = None,
 ) -> Ratings:
     if not (ridge > 0.0 and np.isfinite(ridge)):
         raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}, or use bradley_terry")
     known = with_targets(data, clip_targets(targets, parity))
-    found = bradley_terry(known, ridge=ridge, anchors=anchors, errors=errors if len(known) else "none")
+    found = bradley_terry(known, ridge=ridge, anchors=anchors, errors=errors if len(known) else "none", fitted=fitted)
     return replace(found, method=method, diagnostics={**found.diagnostics, "ridge": ridge, "parity": parity})
 
 

@@ -50,7 +50,7 @@ not shown."""
 TableKind = Literal["instructions", "completions", "elo"]
 """What the rows of an imported table are."""
 
-VerdictOrigin = Literal["real", "recorded", "simulated"]
+VerdictOrigin = Literal["real", "recorded", "simulated", "people"]
 """Where the verdicts of a table come from; a store knows by itself."""
 
 KeptPairs = Literal["agreed", "decided", "every"]

@@ -60,6 +60,8 @@ class Origin(StrEnum):
     REAL = "real"
     SIMULATED = "simulated"
     RECORDED = "recorded"
+    PEOPLE = "people"
+    """Votes of people, which no respondent has: they are imported, or rated from a table."""
 
     @classmethod
     def of_model(cls, model: str) -> Origin:

@@ -241,7 +241,7 @@ def _one_origin(battles: Battles, origins: Collection[Origin]) -> str | None:
     if len(words) > 1:
         raise InputError(f"the verdicts are of several origins ({', '.join(words)}); rate one origin at a time")
     if not words and len(battles.status):
-        raise InputError("the origin of the verdicts is not given; name it: real, simulated or recorded")
+        raise InputError("the origin of the verdicts is not given; name it: real, simulated, recorded or people")
     return words[0] if words else None
 
 

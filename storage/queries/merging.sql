@@ -6,6 +6,7 @@ create temp table map_instruction (side integer, old integer, new integer);
 create temp table map_completion (side integer, old integer, new integer);
 create temp table map_respondent (side integer, old smallint, new smallint);
 create temp table map_lane (side integer, old smallint, new smallint);
+create temp table map_annotator (side integer, old integer, new integer);
 create temp table map_reading (side integer, old integer, new integer);
 create temp table map_campaign (side integer, old integer, new integer);
 create temp table map_trial (side integer, old bigint, new bigint);
@@ -191,7 +192,7 @@ select count(*) from (select trial, step from made.attempt where fault = 0 group
 select count(*), coalesce(sum(nano), 0)::bigint from temp.all_attempt where not fresh;
 
 -- name: merge_counts
-select (select count(*) from model), (select count(*) from instruction), (select count(*) from completion), (select count(*) from trial), (select count(*) from plan), (select count(*) from attempt),
+select (select count(*) from model), (select count(*) from instruction), (select count(*) from completion), (select count(*) from vote), (select count(*) from trial), (select count(*) from plan), (select count(*) from attempt),
   (select count(*) from verdict), (select count(*) from failed_step);
 
 -- name: merge_store_id

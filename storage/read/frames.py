@@ -20,6 +20,7 @@ __all__ = [
     "CampaignRow",
     "CampaignSpending",
     "JudgeRow",
+    "PeopleRow",
     "Progress",
     "ballots",
     "battles",
@@ -31,7 +32,9 @@ __all__ = [
     "families",
     "judge_progress",
     "judges",
+    "people",
     "progress",
+    "votes",
 ]
 
 
@@ -57,6 +60,18 @@ class JudgeRow:
     origin: Origin
     elo: float | None
     family: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleRow:
+    """A group of people whose votes a store has: how many they are, their votes, and how many of these are ties."""
+
+    id: int
+    name: str
+    origin: Origin
+    annotators: int
+    votes: int
+    ties: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +210,39 @@ def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:
         repeat=heads["repeat"][order].astype(np.int32),
         rank=rank[order],
     ), heads["status"][order].astype(np.int8)
+
+
+def people(store: Store) -> tuple[PeopleRow, ...]:
+    """The groups of people whose votes a store has, in the order they were first imported."""
+    return tuple(
+        PeopleRow(number, name, Origin(origin), *counts) for number, name, origin, *counts in store.read("people")
+    )
+
+
+def votes(store: Store, group: int) -> Battles:
+    """The votes of a group of people, by its number; its annotators are the judges.
+
+    The order shown counts as known (`ordered`) where it is known of every vote.
+    """
+    columns = {name: _plain(column) for name, column in store.arrays("votes", people=group).items()}
+    models, sides = _encode(np.concatenate([columns["model_a"], columns["model_b"]]), dict(store.read("model_names")))
+    judge_list, judge_codes = _encode(columns["annotator"], dict(store.read("annotator_names", people=group)))
+    instructions, instruction = _encode(columns["instruction"], dict(store.read("instruction_names")))
+    half = len(sides) // 2
+    return Battles(
+        models=models,
+        judges=judge_list,
+        instructions=instructions,
+        model_a=sides[:half],
+        model_b=sides[half:],
+        judge=judge_codes,
+        instruction=instruction,
+        repeat=columns["repeat"].astype(np.int32),
+        swapped=columns["swapped"].astype(np.bool_),
+        status=np.zeros(half, dtype=np.int8),
+        label=columns["label"].astype(np.int8),
+        ordered=half > 0 and bool(columns["shown"].all()),
+    )
 
 
 def _battles(store: Store, campaign: int, columns: Mapping[str, Any]) -> Battles:

@@ -22,7 +22,7 @@ from venire.storage.store.opening import open_store
 
 __all__ = ["KINDS", "Merged", "MergedSource", "merge"]
 
-KINDS = ("models", "instructions", "completions", "trials", "planned", "attempts", "verdicts", "failed")
+KINDS = ("models", "instructions", "completions", "votes", "trials", "planned", "attempts", "verdicts", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,7 @@ class _Merge:
                 "these cannot be put together"
             )
         self._run("merge_completions", side=side)
+        self._votes(side, path)
         self._run("merge_respondents", side=side)
         self._campaigns(path)
         self._run("merge_campaigns", side=side)
@@ -179,6 +180,23 @@ class _Merge:
             )
         self._run("merge_judges", side=side)
         self._run("merge_trials", side=side)
+
+    def _votes(self, side: int, path: Path) -> None:
+        """People's votes; one that two stores have is one."""
+        if clash := self._rows("merge_people_clash"):
+            name, mine, theirs = clash[0]
+            raise InputError(
+                f"{path}: the votes of {name!r} are of origin {mine}, and of {theirs} in another store: give one of "
+                "them another name"
+            )
+        self._run("merge_people", side=side)
+        if clash := self._rows("merge_votes_clash", side=side):
+            instruction, model_a, model_b, annotator = clash[0]
+            raise InputError(
+                f"{path}: {annotator!r} voted otherwise on {model_a!r} against {model_b!r}, instruction "
+                f"{instruction!r}, in another store: these cannot be put together"
+            )
+        self._run("merge_votes", side=side)
 
     def _campaigns(self, path: Path) -> None:
         there = {name: _settings(text) for name, text in self._rows("merge_known_settings")}

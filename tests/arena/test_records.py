@@ -125,4 +125,5 @@ def test_the_words_of_origins_are_pinned() -> None:
         "REAL": "real",
         "SIMULATED": "simulated",
         "RECORDED": "recorded",
+        "PEOPLE": "people",
     }

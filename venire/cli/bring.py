@@ -1,4 +1,4 @@
-"""`venire import`: bring instructions, completions and ratings into a store."""
+"""`venire import`: bring instructions, completions, ratings and people's votes into a store."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 import typer.main
 
-from venire.arena.choices import TableKind
+from venire.arena.choices import BothBad, TableKind
 from venire.cli.help import HELP, Verb, VerbGroup
-from venire.cli.options import JSON, named_store
+from venire.cli.options import BOTH_BAD, FORMAT, JSON, MAPPING, WHERE, named_store
 
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.texts import Reader
@@ -46,12 +46,14 @@ class _Formats(VerbGroup):
         return found
 
 
-app = typer.Typer(cls=_Formats, help="Bring instructions, completions and ratings into a store.", no_args_is_help=True)
+app = typer.Typer(
+    cls=_Formats, help="Bring instructions, completions, ratings and people's votes into a store.", no_args_is_help=True
+)
 
 
 @app.callback()
 def _group() -> None:
-    """Bring instructions, completions and ratings into a store."""
+    """Bring instructions, completions, ratings and people's votes into a store."""
 
 
 @app.command(cls=Verb)
@@ -82,6 +84,48 @@ def table(
     new = added.instructions + added.completions + added.ratings
     word = {"instructions": "instructions", "completions": "completions", "elo": "ratings"}[kind]
     typer.echo(f"{path}: {new} {word} new in {store}, {added.known} known already")
+
+
+@app.command(cls=Verb)
+def votes(
+    path: Path = typer.Argument(..., help="A table of votes (model_a, model_b, winner, instruction_id[, annotator])."),
+    name: str = typer.Option(..., "--as", metavar="NAME", help="What these people are called from now on."),
+    store: Path = _STORE,
+    mapping: list[str] = MAPPING,
+    where: list[str] = WHERE,
+    form: str | None = FORMAT,
+    both_bad: BothBad | None = BOTH_BAD,
+    as_json: bool = JSON,
+) -> None:
+    """Import what people said of pairs of completions: all of a file, or nothing.
+
+    Any pairs and instructions of the store, any number of annotators. The same file twice adds nothing.
+
+    Examples:
+      venire import votes votes.csv --as crowd --store first
+      venire import votes votes.parquet --as experts --map annotator=rater --where kind=expert --store first
+    """
+    from dataclasses import asdict
+
+    from venire.cli.options import column_map, write_json
+    from venire.cli.options import where as values_by_column
+    from venire.storage.store.opening import open_store
+    from venire.storage.transfer.votes import add_votes, read_votes
+    from venire.wording import plain
+
+    given = read_votes(
+        path, form, mapping=column_map(mapping), where=values_by_column(where), both_bad=both_bad or "tie"
+    )
+    with open_store(store, create=False) as opened:
+        added = add_votes(opened, name, given)
+    if as_json:
+        write_json({"store": str(store), "people": name, **asdict(added)})
+        return
+    without = f", {added.without_winner} rows without a winner left out" if added.without_winner else ""
+    typer.echo(
+        f"{path}: {added.votes:,} votes of {plain(name)} new in {store} ({added.annotators:,} new annotators), "
+        f"{added.known:,} known already{without}"
+    )
 
 
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")

@@ -42,9 +42,10 @@ def show_checked(screen: Console, store: Path, found: Checked) -> None:
 
 def show_merged(screen: Console, made: Merged) -> None:
     """What came from where, what several stores had, and what was paid in all."""
-    head = ("store", *KINDS, "paid")
-    rows = [(plain(one.path), *(f"{one.rows[kind]:,}" for kind in KINDS), money(one.paid)) for one in made.sources]
-    rows.append((plain(made.path), *(f"{made.rows[kind]:,}" for kind in KINDS), money(made.paid_in_all)))
+    kinds = [kind for kind in KINDS if kind != "votes" or made.rows[kind]]
+    head = ("store", *kinds, "paid")
+    rows = [(plain(one.path), *(f"{one.rows[kind]:,}" for kind in kinds), money(one.paid)) for one in made.sources]
+    rows.append((plain(made.path), *(f"{made.rows[kind]:,}" for kind in kinds), money(made.paid_in_all)))
     tabulate(screen, head, rows)
     screen.print(f"\n{made.shared_attempts:,} calls were on record in several stores and count once")
     if made.doubles:

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
@@ -30,7 +31,7 @@ from venire.storage.transfer.formats.columns import (
 )
 from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
 
-__all__ = ["UNNAMED_JUDGE", "read_battles"]
+__all__ = ["UNNAMED_JUDGE", "read_battles", "read_numbered_battles"]
 
 _PLAIN = ("model_a", "model_b", "winner")
 _SHOWN = ("first", "second", "verdict")
@@ -73,6 +74,18 @@ def read_battles(
     1. Without a judge column all verdicts are of the judge `UNNAMED_JUDGE`. Raises InputError that names file, row (the
     first data row is 1) and value.
     """
+    return read_numbered_battles(path, mapping, where=where, features=features, cluster=cluster)[0]
+
+
+def read_numbered_battles(
+    path: TableSource,
+    mapping: Mapping[str, str] = {},
+    *,
+    where: Mapping[str, str | Sequence[str]] = {},
+    features: Sequence[str] = (),
+    cluster: str | None = None,
+) -> tuple[Battles, NDArray[np.int64]]:
+    """`read_battles`, and the number (verdicts,) of each verdict's row in the file, for messages about it."""
     _refuse_unknown(path, mapping, features)
     with closing((table := open_table(path)).connection):
         mapping = _respelt(table, mapping)
@@ -92,10 +105,13 @@ def read_battles(
             numbers=[ours for ours, name in _NUMBERS.items() if name in theirs],
             features={name: f"x{number}" for number, name in enumerate(covariates)},
         )
+        found = table.connection.execute("select row from verdict order by row").fetchnumpy()
     battles = replace(
         battles, clustered=not apart, features=scaled(battles.features, covariates, battles.status == Status.OK)
     )
-    return _numbered(battles) if battles.ordered and "repeat" not in theirs else battles
+    if battles.ordered and "repeat" not in theirs:
+        battles = _numbered(battles)
+    return battles, np.asarray(found["row"], dtype=np.int64)
 
 
 _NUMBERS = {"outcome": _SHARE, "weight": "weight", "score": "score_difference", "human": "human_winner"}

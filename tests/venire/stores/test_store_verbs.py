@@ -128,7 +128,10 @@ def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: 
     assert venire(*words, "--force").code == 0
     assert (folder / "battle.jsonl").read_bytes() == before
     assert "no campaign 'third'; there are: first, second" in venire(*words[:-1], "third").err
-    assert "no table or view 'nothing'; there are: attempt, ballot, battle," in venire(*words, "--table", "nothing").err
+    assert (
+        "no table or view 'nothing'; there are: annotator, attempt, ballot, battle,"
+        in venire(*words, "--table", "nothing").err
+    )
     assert venire("store", "export", kept, "-o", kept).code == 2
 
 

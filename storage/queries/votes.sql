@@ -1,0 +1,67 @@
+-- name: stage_votes
+-- A temporary table for votes on their way in; row is that of the file.
+create or replace temp table staged_vote (row bigint, annotator varchar, instruction integer, model_a smallint, model_b smallint, swapped boolean, repeat integer, label tinyint);
+
+-- name: people
+-- Groups of people with how many they are, how many votes they gave, and how many of these are ties.
+select p.id, p.name, p.origin, count(distinct n.id), count(v.annotator), count(v.annotator) filter (where v.label = 0)
+  from people p left join annotator n on n.people = p.id left join vote v on v.annotator = n.id group by all order by p.id;
+
+-- name: insert_people
+insert into people select coalesce(max(id), 0) + 1, $name, $origin from people having not exists (select 1 from people where name = $name);
+
+-- name: insert_annotators
+insert into annotator select (select coalesce(max(id), 0) from annotator) + row_number() over (order by min(s.row)), $people, s.annotator
+  from staged_vote s where not exists (select 1 from annotator n where n.people = $people and n.name = s.annotator) group by s.annotator;
+
+-- name: repeated_vote
+-- Two votes with one number, which the file gave them itself.
+select arg_max(row, row), annotator, instruction, model_a, model_b, repeat from staged_vote group by annotator, instruction, model_a, model_b, swapped, repeat having count(*) > 1 order by 1 limit 1;
+
+-- name: clashing_vote
+-- A vote that is in the store with another winner.
+select s.row, s.annotator, s.instruction, s.model_a, s.model_b, v.label from staged_vote s join annotator n on n.people = $people and n.name = s.annotator
+  join vote v on v.annotator = n.id and v.instruction = s.instruction and v.model_a = s.model_a and v.model_b = s.model_b and v.swapped is not distinct from s.swapped and v.repeat = s.repeat
+  where v.label <> s.label order by s.row limit 1;
+
+-- name: insert_votes
+insert into vote select n.id, s.instruction, s.model_a, s.model_b, s.swapped, s.repeat, s.label, $batch from staged_vote s join annotator n on n.people = $people and n.name = s.annotator
+  where not exists (select 1 from vote v where v.annotator = n.id and v.instruction = s.instruction and v.model_a = s.model_a and v.model_b = s.model_b
+    and v.swapped is not distinct from s.swapped and v.repeat = s.repeat) order by s.row;
+
+-- name: votes
+-- Votes of a group as codes: ids of models and instructions, of annotators; label is A minus B.
+select v.model_a, v.model_b, v.annotator, v.instruction, v.repeat, coalesce(v.swapped, false) swapped, v.swapped is not null shown, v.label
+  from vote v join annotator n on n.id = v.annotator where n.people = $people;
+
+-- name: annotator_names
+select id, name from annotator where people = $people order by id;
+
+-- name: merge_people_clash
+select p.name, p.origin, o.origin from people p join made.people o on o.name = p.name where o.origin <> p.origin order by p.name limit 1;
+
+-- name: merge_people
+insert into made.people select (select coalesce(max(id), 0) from made.people) + row_number() over (order by id), name, origin from people p where not exists (select 1 from made.people o where o.name = p.name);
+insert into made.annotator select (select coalesce(max(id), 0) from made.annotator) + row_number() over (order by n.id), o.id, n.name
+  from annotator n join people p on p.id = n.people join made.people o on o.name = p.name where not exists (select 1 from made.annotator k where k.people = o.id and k.name = n.name);
+insert into temp.map_annotator select $side, n.id, k.id from annotator n join people p on p.id = n.people join made.people o on o.name = p.name join made.annotator k on k.people = o.id and k.name = n.name;
+
+-- name: merge_votes_clash
+select i.external_id, a.name, b.name, n.name from vote v join annotator n on n.id = v.annotator join model a on a.id = v.model_a join model b on b.id = v.model_b join instruction i on i.id = v.instruction
+  join temp.map_annotator mn on mn.side = $side and mn.old = v.annotator join temp.map_instruction mi on mi.side = $side and mi.old = v.instruction
+  join temp.map_model ma on ma.side = $side and ma.old = v.model_a join temp.map_model mb on mb.side = $side and mb.old = v.model_b
+  join made.vote o on o.annotator = mn.new and o.instruction = mi.new and o.model_a = ma.new and o.model_b = mb.new and o.swapped is not distinct from v.swapped and o.repeat = v.repeat
+  where o.label <> v.label order by all limit 1;
+
+-- name: merge_votes
+insert into made.vote select mn.new, mi.new, ma.new, mb.new, v.swapped, v.repeat, v.label, 1 from vote v
+  join temp.map_annotator mn on mn.side = $side and mn.old = v.annotator join temp.map_instruction mi on mi.side = $side and mi.old = v.instruction
+  join temp.map_model ma on ma.side = $side and ma.old = v.model_a join temp.map_model mb on mb.side = $side and mb.old = v.model_b
+  where not exists (select 1 from made.vote o where o.annotator = mn.new and o.instruction = mi.new and o.model_a = ma.new and o.model_b = mb.new
+    and o.swapped is not distinct from v.swapped and o.repeat = v.repeat) order by v.annotator, v.instruction;
+
+-- name: check_vote_names
+-- A vote has its annotator, that one its group, and both models and the instruction are there.
+select count(*), min('a vote of annotator ' || v.annotator || ' on instruction ' || v.instruction) from vote v
+  where not exists (select 1 from annotator n join people p on p.id = n.people where n.id = v.annotator) or not exists (select 1 from instruction i where i.id = v.instruction)
+    or not exists (select 1 from model m where m.id = v.model_a) or not exists (select 1 from model m where m.id = v.model_b);

@@ -1,0 +1,270 @@
+"""People's votes on their way into a store: all of a file, or nothing of it.
+
+A vote is known by who gave it, on which instruction, between which models, in which order (where that is known), and
+by its number among the votes of this annotator on this showing. So the same file adds nothing the second time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.choices import BothBad
+from venire.arena.errors import InputError
+from venire.arena.records import Origin, Status
+from venire.storage.store.store import Commit, Row, Store
+from venire.storage.transfer.formats import read_verdicts
+from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_numbered_battles
+from venire.storage.transfer.formats.source import open_table
+
+__all__ = ["AddedVotes", "VoteFile", "add_votes", "read_votes"]
+
+_CHUNK = 2_000
+_MAX_REPEAT = 2**15 - 1
+_WINNERS = {1: "the first of them", 0: "a tie", -1: "the second of them"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteFile:
+    """Votes as a file has them: `battles`, whose judges are the annotators, and the row of each (votes,) in the file.
+
+    `rows` is None for formats of other tools, of whose rows one may hold several votes.
+    """
+
+    path: Path
+    battles: Battles
+    rows: NDArray[np.int64] | None
+
+    def at(self, place: int) -> str:
+        """Where a vote stands, for messages."""
+        return f"{self.path}" if self.rows is None else f"{self.path}: row {int(self.rows[place])}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddedVotes:
+    """What an import brought: new votes and annotators, votes known already, and rows without a winner."""
+
+    votes: int
+    annotators: int
+    known: int
+    without_winner: int
+
+
+def read_votes(
+    path: Path,
+    form: str | None = None,
+    *,
+    mapping: Mapping[str, str] = {},
+    where: Mapping[str, str | Sequence[str]] = {},
+    both_bad: BothBad = "tie",
+) -> VoteFile:
+    """The votes of a file that `venire rate` reads; `form`, `mapping`, `where` and `both_bad` are as there.
+
+    A column `annotator` is taken for `judge`, which it may be called as well. Raises InputError that names file, row
+    and value: for a file without instructions, and for weights and shares, which a vote has not.
+    """
+    if {"judge", "annotator"} <= mapping.keys():
+        raise InputError(f"{path}: --map names both judge and annotator; a table of votes has one of them")
+    named = {"judge" if ours == "annotator" else ours: theirs for ours, theirs in mapping.items()}
+    named = {**_annotators(path, named), **named}
+    found = read_verdicts([path], form, mapping=named, where=where)
+    if found is not None:
+        given = VoteFile(path, found.fitted(both_bad), None)
+    else:
+        battles, rows = read_numbered_battles(path, named, where=where)
+        given = VoteFile(path, battles, rows)
+    _refuse_no_votes(given)
+    return given
+
+
+def _annotators(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
+    """`annotator` as the column of judges, where the file has one and no `judge`."""
+    with closing((table := open_table(path)).connection):
+        if "judge" in mapping or "judge" in table.columns or "judge" in table.respelt(["judge"], {}):
+            return {}
+        theirs = table.respelt(["annotator"], {}).get("annotator", "annotator")
+        return {"judge": theirs} if theirs in table.columns else {}
+
+
+def _refuse_no_votes(given: VoteFile) -> None:
+    battles = given.battles
+    if not battles.instructions:
+        raise InputError(
+            f"{given.path}: no column of instructions, and votes are kept by instruction; where another column holds "
+            "their ids: --map instruction_id=COLUMN"
+        )
+    if battles.weight is not None:
+        raise InputError(f"{given.path}: votes have no weights: leave the column weight out, or call it otherwise")
+    if battles.outcome is not None:
+        shares = np.flatnonzero(~np.isin(battles.outcome, (0.0, 0.5, 1.0)) & ~np.isnan(battles.outcome))
+        if len(shares):
+            place = int(shares[0])
+            raise InputError(
+                f"{given.at(place)}: a vote is 1, 0.5 or 0 for the first named, not {battles.outcome[place]:g}; shares "
+                "of several people are not taken: give each vote a row"
+            )
+
+
+def add_votes(store: Store, name: str, given: VoteFile, *, origin: Origin | None = None) -> AddedVotes:
+    """Bring votes into a store under the name of a group of people; what is there already is left as it is.
+
+    A file without annotators holds the votes of one, called as the group. An annotator's votes on one showing are
+    numbered in the order of the rows, unless the file numbers them (`repeat`). `origin` is that of the votes, by
+    default "people", or "simulated" where the annotators are simulated models by their names.
+
+    Raises InputError, with nothing imported, for a model or an instruction that the store does not have, for a vote
+    that is in the store with another winner, and for a group whose votes are of another origin.
+    """
+    if not name.strip() or not name.isprintable():
+        raise InputError(f"{name!r} is no name for a group of people: give it some letters")
+    with store.commit() as commit:
+        staged = _staged(store, given, name)
+        _refuse_repeated(store, commit, given, staged)
+        people = _group(store, commit, name, origin or _origin(given), given)
+        if clash := store.rows("clashing_vote", people=people):
+            row, annotator, *battle, label = clash[0]
+            raise InputError(
+                f"{_place(given, row)}: {annotator!r} has voted {_in_words(store, battle, label)} already: nothing "
+                "was imported; if both votes were given, number them in a column repeat, or name each annotator"
+            )
+        before = commit.written
+        commit.run("insert_annotators", people=people)
+        annotators, before = commit.written - before, commit.written
+        commit.run("insert_votes", people=people, batch=commit.batch)
+        votes = commit.written - before
+        if votes:
+            detail = json.dumps({"people": name, "file": given.path.name, "votes": votes}, ensure_ascii=False)
+            now = store.clock.wall()
+            commit.run("insert_event", now=now, campaign=None, kind="votes", detail=detail, batch=commit.batch)
+    without = int(np.count_nonzero(given.battles.status != Status.OK))
+    return AddedVotes(votes, annotators, len(staged) - votes, without)
+
+
+def _origin(given: VoteFile) -> Origin:
+    """Simulated where every annotator is a simulated model by its name. Raises InputError for some of each."""
+    found = {Origin.of_model(one) is Origin.SIMULATED: one for one in given.battles.judges}
+    if len(found) > 1:
+        raise InputError(
+            f"{given.path}: {found[True]!r} is simulated and {found[False]!r} is not: import simulated people under a "
+            "name of their own (--where annotator=NAME takes the rows of one)"
+        )
+    return Origin.SIMULATED if True in found else Origin.PEOPLE
+
+
+def _group(store: Store, commit: Commit, name: str, origin: Origin, given: VoteFile) -> int:
+    """The number of a group of people, made where it is new."""
+    known = {group: (number, theirs) for number, group, theirs, *_ in store.rows("people")}
+    if name not in known:
+        commit.run("insert_people", name=name, origin=origin.value)
+        return max((number for number, _ in known.values()), default=0) + 1
+    number, theirs = known[name]
+    if theirs != origin.value:
+        raise InputError(
+            f"{given.path}: these votes are of origin {origin.value}, and those of {name!r} in the store of origin "
+            f"{theirs}: give them another name"
+        )
+    return int(number)
+
+
+def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:
+    """Votes with the store's numbers, A before B by name; those of an annotator on one showing are numbered."""
+    battles = given.battles
+    models = _numbers(given, "model", battles.models, {one: number for one, number, *_ in store.rows("models")})
+    instructions = _numbers(
+        given, "instruction", battles.instructions, {one: number for one, number, _ in store.rows("instruction_keys")}
+    )
+    annotators = [name if one == UNNAMED_JUDGE else one for one in battles.judges]
+    found: list[Row] = []
+    for place in np.flatnonzero(battles.status == Status.OK).tolist():
+        a, b = int(battles.model_a[place]), int(battles.model_b[place])
+        turned = battles.models[a] > battles.models[b]
+        a, b = (b, a) if turned else (a, b)
+        label = int(battles.label[place])
+        swapped = bool(battles.swapped[place]) ^ turned if battles.ordered else None
+        row = place + 1 if given.rows is None else int(given.rows[place])
+        key = (annotators[int(battles.judge[place])], instructions[int(battles.instruction[place])])
+        found.append(
+            (row, *key, models[a], models[b], swapped, int(battles.repeat[place]), -label if turned else label)
+        )
+    return _repeats_numbered(found)
+
+
+def _repeats_numbered(rows: list[Row]) -> list[Row]:
+    """The same with repeats counted in the order of the rows, where the file leaves all of them at 1."""
+    if any(row[6] != 1 for row in rows):
+        return rows
+    seen: Counter[Row] = Counter()
+    found: list[Row] = []
+    for row in rows:
+        key = row[1:6]
+        seen[key] += 1
+        found.append((*row[:6], seen[key], row[7]))
+    return found
+
+
+def _numbers(given: VoteFile, kind: str, names: Sequence[str], known: Mapping[str, int]) -> list[int]:
+    """The store's number of each name. Raises InputError with the first row that has one which the store has not."""
+    missing = {code for code, one in enumerate(names) if one not in known}
+    if missing:
+        battles = given.battles
+        columns = [battles.model_a, battles.model_b] if kind == "model" else [battles.instruction]
+        wrong = np.logical_or.reduce([np.isin(column, list(missing)) for column in columns])
+        place = int(np.argmax(wrong))
+        code = next(int(column[place]) for column in columns if int(column[place]) in missing)
+        raise InputError(
+            f"{given.at(place)}: {kind} {names[code]!r} is not in the store, which has {_few(sorted(known))}: nothing "
+            "was imported; give both the same names, or leave the row out"
+        )
+    return [known[one] for one in names]
+
+
+def _few(names: Sequence[str]) -> str:
+    return "none" if not names else ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def _refuse_repeated(store: Store, commit: Commit, given: VoteFile, rows: list[Row]) -> None:
+    """Stage the rows; raises InputError for two votes under one number, and for a number that is too large."""
+    if large := next((row for row in rows if row[6] > _MAX_REPEAT), None):
+        raise InputError(f"{_place(given, large[0])}: repeat {large[6]} is too large: number votes from 1 on")
+    commit.run("stage_votes")
+    appender = store.connection.appender("staged_vote")
+    for chunk in _chunks(rows):
+        appender.append_rows(chunk)
+        appender.flush()
+    if found := store.rows("repeated_vote"):
+        row, annotator, *battle, repeat = found[0]
+        raise InputError(
+            f"{_place(given, row)}: {annotator!r} votes twice {_between(store, battle)}, both as repeat {repeat}: "
+            "nothing was imported; give each its own number"
+        )
+
+
+def _chunks(rows: list[Row]) -> Iterator[list[Row]]:
+    stream = iter(rows)
+    while chunk := list(islice(stream, _CHUNK)):
+        yield chunk
+
+
+def _place(given: VoteFile, row: int) -> str:
+    return f"{given.path}" if given.rows is None else f"{given.path}: row {row}"
+
+
+def _in_words(store: Store, battle: Sequence[int], label: int) -> str:
+    return f"for {_WINNERS[label]} {_between(store, battle)}"
+
+
+def _between(store: Store, battle: Sequence[int]) -> str:
+    """A battle in words, from the store's numbers of its instruction and models."""
+    instruction, model_a, model_b = battle
+    models: dict[int, str] = dict(store.rows("model_names"))
+    instructions: dict[int, str] = dict(store.rows("instruction_names"))
+    return f"on {models[model_a]!r} against {models[model_b]!r}, instruction {instructions[instruction]!r}"

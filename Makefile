@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 ROOMS := arena configs judges storage ratings orchestrator reports simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing fuzz agreement figures lint lock clean
+.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing coverage fuzz agreement figures lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-ratings  ratings from pairs beside other libraries: docs/performance.md; bench-ratings-peers sets those up"
 	@echo "make bench-policies  what each policy makes of the same verdicts, beside the best possible: docs/design/policies.md"
 	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-refusals, bench-simulated, bench-widths, bench-placing   measurements, see benchmarks/README.md"
+	@echo "make coverage  how often intervals hold the truth of simulated worlds: docs/ratings.md, docs/judges.md (REPLICATES=300)"
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
@@ -149,6 +150,10 @@ bench-simulated: install
 
 bench-widths: install
 	$(BIN)/python benchmarks/widths.py
+
+REPLICATES ?= 300
+coverage: install
+	$(BIN)/python benchmarks/coverage/run.py --replicates $(REPLICATES)
 
 bench-placing: install
 	$(BIN)/python benchmarks/placing/bench.py

@@ -1,0 +1,121 @@
+"""How often intervals hold what they are about: `python benchmarks/coverage/run.py [--replicates 300] [--only soft]`.
+
+Each cell draws tables from a world whose truth is known, and counts the intervals that hold it. Coverage has Wilson's
+interval over the replicates; of one table all models or judges count, so that interval is the width for a single one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from worlds import Judging, Scored, judge_of
+
+from venire.ratings.judges.consistency import consistency
+from venire.ratings.soft_elo.soft_elo import soft_elo
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An interval in a world: `draw` makes one table and returns the share of its intervals that hold the truth."""
+
+    interval: str
+    world: str
+    draw: Callable[[np.random.Generator], float]
+
+
+def wilson(share: float, number: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of so many cases."""
+    z = 1.959964
+    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
+    half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number**2)) / (1 + z * z / number)
+    return middle - half, middle + half
+
+
+def of_a_judge(world: Judging, truth: float, instructions: int, decisive: bool, rng: np.random.Generator) -> float:
+    """Consistency of one judge."""
+    slope = judge_of(world, truth, decisive)
+    (row,) = consistency(world.table([slope], instructions, rng), level=LEVEL).judges
+    lo, hi = (row.decisive_lo, row.decisive_hi) if decisive else (row.consistency_lo, row.consistency_hi)
+    if lo is None or hi is None or not hi > lo:
+        return 0.0
+    return float(lo <= world.truth(slope, decisive=decisive) <= hi)
+
+
+def of_two_judges(
+    world: Judging, truths: tuple[float, float], instructions: int, decisive: bool, rng: np.random.Generator
+) -> float:
+    """The difference of two judges on the same instructions."""
+    slopes = [judge_of(world, truth, decisive) for truth in truths]
+    found = consistency(world.table(slopes, instructions, rng), level=LEVEL)
+    first, second = (row.judge for row in found.judges)
+    _, lo, hi = found.difference(first, second, "decisive" if decisive else "consistency")
+    truth = world.truth(slopes[0], decisive=decisive) - world.truth(slopes[1], decisive=decisive)
+    return float(lo <= truth <= hi)
+
+
+def of_soft_elo(world: Scored, rows: int, ends: bool, rng: np.random.Generator) -> float:
+    """Soft-Elo of all models, or of the first and the last."""
+    data, score, human = world.draw(rows, rng)
+    lo, hi = soft_elo(data, score, human).ratings.interval(LEVEL)
+    held = (lo <= world.truth()) & (world.truth() <= hi)
+    return float(held[[0, -1]].mean() if ends else held.mean())
+
+
+def cells() -> Iterator[Cell]:
+    """All cells, by interval."""
+    for decisive in (False, True):
+        name = "decisive consistency" if decisive else "consistency"
+        for instructions in (6, 15, 40):
+            for truth in (0.5, 0.8, 0.92, 0.96, 0.98):
+                world = Judging() if truth > 0.9 else Judging(widest=3.0)
+                what = f"truth {truth}, {world.matchups} matchups x {instructions} instructions"
+                yield Cell(name, what, partial(of_a_judge, world, truth, instructions, decisive))
+            for truths in ((0.98, 0.92), (0.96, 0.96)):
+                what = f"truths {truths[0]} and {truths[1]}, 15 matchups x {instructions} instructions"
+                yield Cell(
+                    f"difference of {name}", what, partial(of_two_judges, Judging(), truths, instructions, decisive)
+                )
+    for rows in (1_000, 4_000):
+        for world, what in (
+            (Scored(), "all labelled"),
+            (Scored(labelled=0.3), "30 % labelled"),
+            (Scored(labelled=0.3, instructions=80), "30 % labelled, 80 instructions"),
+        ):
+            for ends in (False, True):
+                which = "first and last model" if ends else "all models"
+                yield Cell("Soft-Elo", f"{rows:,} battles, {what}, {which}", partial(of_soft_elo, world, rows, ends))
+
+
+def main() -> None:
+    """Run the cells and print a line each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--replicates", type=int, default=300)
+    parser.add_argument("--only", default="", help="cells whose interval or world contains this")
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    begun = time.perf_counter()
+    sys.stdout.write("| interval | world | replicates | coverage | its interval |\n|---|---|---|---|---|\n")
+    for number, cell in enumerate(cells()):
+        if told.only not in f"{cell.interval} {cell.world}":
+            continue
+        rng = np.random.default_rng([told.seed, number])
+        share = float(np.mean([cell.draw(rng) for _ in range(told.replicates)]))
+        lo, hi = wilson(share, told.replicates)
+        sys.stdout.write(
+            f"| {cell.interval} | {cell.world} | {told.replicates} | {share:.3f} | {lo:.3f} to {hi:.3f} |\n"
+        )
+        sys.stdout.flush()
+    sys.stdout.write(f"\n{time.perf_counter() - begun:.0f} s, seed {told.seed}\n")
+
+
+if __name__ == "__main__":
+    main()

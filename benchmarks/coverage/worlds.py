@@ -1,0 +1,118 @@
+"""Worlds whose truth is known, each with a generator of its own: verdicts, scores, labels, and what they estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from venire.arena.battles import Battles
+from venire.ratings.data.battles import battles
+from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.soft_elo.soft_elo import soft_elo
+
+__all__ = ["Judging", "Scored", "judge_of"]
+
+_LONG = 200_000
+"""Instructions of a long run, by which a truth is computed."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Judges of `matchups` wide matchups on shared instructions, in both orders, with ties and a push to the first.
+
+    A judge's taste in a matchup is slope * (gap + unlike * e), e a normal effect of the instruction that all judges
+    share; each order adds logistic noise and the push, and a taste within `tie` of 0 is a tie.
+    """
+
+    matchups: int = 15
+    widest: float = 6.0
+    unlike: float = 0.6
+    tie: float = 0.25
+    push: float = 0.1
+
+    @property
+    def gaps(self) -> Floats:
+        """From two fifths of the widest gap up."""
+        return np.linspace(0.4 * self.widest, self.widest, self.matchups)
+
+    def shared(self, instructions: int, rng: np.random.Generator) -> Floats:
+        """Effects of instructions (instructions, matchups)."""
+        return rng.normal(size=(instructions, self.matchups))
+
+    def outcomes(self, slope: float, effects: Floats, rng: np.random.Generator) -> Floats:
+        """What a judge says (instructions, matchups, 2 orders): 1, 0.5 or 0 for the better model."""
+        taste = slope * (self.gaps + self.unlike * effects)[..., None] + np.array([self.push, -self.push])
+        taste = taste + rng.logistic(size=taste.shape)
+        return np.where(np.abs(taste) < self.tie, 0.5, (taste > 0.0).astype(float))
+
+    def table(self, slopes: Sequence[float], instructions: int, rng: np.random.Generator) -> Battles:
+        """The verdicts of judges with these slopes as a table."""
+        effects = self.shared(instructions, rng)
+        said = np.stack([self.outcomes(slope, effects, rng) for slope in slopes])
+        judge, item, matchup, order = np.unravel_index(np.arange(said.size), said.shape)
+        swapped = order == 1
+        return battles(2 * matchup, 2 * matchup + 1, said.ravel(), judge=judge, instruction=item, swapped=swapped)
+
+    def truth(self, slope: float, *, decisive: bool) -> float:
+        """Consistency on ever more instructions."""
+        return _long_run(self, round(slope, 6), decisive)
+
+
+@cache
+def _long_run(world: Judging, slope: float, decisive: bool) -> float:
+    rng = np.random.default_rng(2026)
+    said = world.outcomes(slope, world.shared(_LONG // world.matchups, rng), rng)
+    counted = said != 0.5 if decisive else np.ones_like(said, dtype=bool)
+    number = counted.sum(axis=2)
+    share = (said * counted).sum(axis=2) / np.maximum(number, 1)
+    p = (share * (number > 0)).sum(axis=0) / (number > 0).sum(axis=0)
+    return float(1.0 - 4.0 * np.mean(p * (1.0 - p)))
+
+
+@cache
+def judge_of(world: Judging, consistency: float, decisive: bool) -> float:
+    """The slope of a judge whose true consistency in a world is this."""
+    return float(brentq(lambda slope: _long_run(world, round(slope, 3), decisive) - consistency, 0.02, 12.0, xtol=2e-3))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Battles with a judge's scores, which scatter about the gap, and labels of people, who follow the scores.
+
+    `labelled` is the share of battles that people saw; `instructions` 0 makes every battle a unit of its own.
+    """
+
+    models: int = 8
+    labelled: float = 1.0
+    instructions: int = 0
+    follow: float = 0.8
+
+    def draw(self, rows: int, rng: np.random.Generator) -> tuple[Comparisons, Floats, Floats]:
+        """Comparisons by the judge's verdicts, its scores, and labels of people (rows,), NaN where none was asked."""
+        strength = np.linspace(-1.5, 1.5, self.models)
+        a = rng.integers(0, self.models, rows)
+        b = (a + rng.integers(1, self.models, rows)) % self.models
+        score = np.round(4.0 * (strength[a] - strength[b] + rng.normal(size=rows))) / 4.0
+        human = (rng.random(rows) < expit(self.follow * score)).astype(float)
+        seen = rng.random(rows) < self.labelled
+        cluster = rng.integers(0, self.instructions, rows) if self.instructions else None
+        verdict = 0.5 + 0.5 * np.sign(score)
+        return comparisons(a, b, verdict, cluster=cluster), score, np.where(seen, human, np.nan)
+
+    def truth(self) -> Floats:
+        """Soft-Elo of ever more battles (models,), in Elo points."""
+        return _long_soft_elo(self.models, self.follow)
+
+
+@cache
+def _long_soft_elo(models: int, follow: float) -> Floats:
+    data, score, human = Scored(models=models, follow=follow).draw(2_000_000, np.random.default_rng(2026))
+    return np.asarray(soft_elo(data, score, human, errors="none").ratings.elo)

@@ -112,7 +112,8 @@ def test_no_figure_is_cut_on_a_narrow_terminal(battles: Path, width: int) -> Non
     shown = out.getvalue()
     assert "…" not in shown
     for row in board.judges:
-        assert row.corrected is not None and f"{row.corrected:.3f}" in shown
+        assert row.corrected is not None
+        assert f"{row.corrected:.3f}" in shown
     for model in board.models:
         assert f"{model.elo:.0f}" in shown
 

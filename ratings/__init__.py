@@ -39,6 +39,7 @@ from venire.ratings.design.stopping import interim_analysis
 from venire.ratings.diagnostics.accuracy import direct_accuracy, pair_kinds, preference_shift, rate_by_kind
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.influence import influence, smallest_removal
+from venire.ratings.diagnostics.lack_of_fit import lack_of_fit, with_lack_of_fit
 from venire.ratings.diagnostics.pair_coverage import pair_coverage
 from venire.ratings.diagnostics.stability import rating_path, tie_sensitivity, volatility
 from venire.ratings.diagnostics.transitivity import transitivity
@@ -168,6 +169,7 @@ __all__ = [
     "judge_agreement",
     "kemeny_young",
     "krippendorff_alpha",
+    "lack_of_fit",
     "leave_one_out",
     "leave_one_out_conformal",
     "leave_two_out",
@@ -235,6 +237,7 @@ __all__ = [
     "win_counts",
     "win_rate",
     "win_rate_balanced",
+    "with_lack_of_fit",
     "without_each_judge",
     "without_each_model",
     "without_judge",

@@ -19,6 +19,7 @@ from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
 from venire.ratings.data.validation import finite_or_none
+from venire.ratings.diagnostics.pair_coverage import pair_coverage
 from venire.ratings.inference.one_sided import OneSided, one_sided
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
@@ -28,7 +29,7 @@ from venire.ratings.pairwise.components import largest_group, strong_components_
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
-from venire.reports.wording import elo_text
+from venire.reports.wording import elo_text, pairs_asked_text
 from venire.storage.transfer import memory
 
 __all__ = ["Board", "ModelRow", "build", "order_by_wins", "outside_ratings", "peer_facts"]
@@ -143,6 +144,7 @@ class Board:
         ]
         notes = [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
         notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
+        notes += [said for said in [pairs_asked_text(self.diagnostics)] if said]
         notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
         head = "".join(f"<th>{escape(name)}</th>" for name in heads)
         body = "".join(
@@ -225,6 +227,7 @@ def build(
             **_counts(battles, judgments, rated, told),
             **_errors(rated, told, judges, judgments),
             "groups": [list(group) for group in rated.groups],
+            "pairs": _pairs(judgments),
             "fits": list(rated.fits),
             "no_estimate": dict(rated.reasons),
             **rated.diagnostics,
@@ -234,6 +237,16 @@ def build(
             **peer_facts(judgments, select_verdicts(battles, told).ballots, battles.peers, told.level),
         },
     )
+
+
+def _pairs(judgments: Judgments) -> dict[str, float | int | None]:
+    """How many pairs were asked of how many, and their coverage: 1 where all were asked equally often."""
+    data = judgments.comparisons()
+    possible = len(data.models) * (len(data.models) - 1) // 2
+    if not len(data):
+        return {"asked": 0, "possible": possible, "coverage": None}
+    found = pair_coverage(data)
+    return {"asked": found.seen, "possible": possible, "coverage": finite_or_none(found.balance)}
 
 
 def _one_origin(battles: Battles, origins: Collection[Origin]) -> str | None:

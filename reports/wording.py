@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-__all__ = ["counted", "elo_text", "few"]
+__all__ = ["counted", "elo_text", "few", "pairs_asked_text"]
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
@@ -27,3 +28,28 @@ def elo_text(elo: float | None, lo: float | None, hi: float | None) -> str:
     if elo is not None:
         return f"{elo:.0f}"
     return f"over {lo:.0f}" if lo is not None else f"under {hi:.0f}" if hi is not None else "none"
+
+
+def pairs_asked_text(facts: Mapping[str, Any]) -> str | None:
+    """What a board's diagnostics say of pairs that were not asked, or None where all were.
+
+    >>> pairs_asked_text({"pairs": {"asked": 15, "possible": 66, "coverage": 2.31}, "fits": []})
+    '15 of 66 pairs were asked (coverage 2.31; 1 is even): ratings speak of these pairs'
+    """
+    pairs = facts["pairs"]
+    if pairs["asked"] == pairs["possible"]:
+        return None
+    head = f"{pairs['asked']:,} of {pairs['possible']:,} pairs were asked"
+    if pairs["coverage"] is not None:
+        head += f" (coverage {pairs['coverage']:.2f}; 1 is even)"
+    found = [fit["lack_of_fit"] for fit in facts["fits"] if "lack_of_fit" in fit]
+    if not found:
+        return f"{head}: ratings speak of these pairs"
+    spreads = [fit["spread"] for fit in found if fit["spread"] is not None]
+    if not spreads:
+        return f"{head}: ratings and intervals speak of these pairs; whether others agree cannot be told from them"
+    spread = f"{max(spreads):.0f} Elo" if max(spreads) >= 0.5 else "no more than chance"
+    return (
+        f"{head}: they differ from one rating a model by {spread}, which intervals take of the others too; "
+        "policy balanced asks all pairs"
+    )

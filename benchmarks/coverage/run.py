@@ -15,21 +15,26 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from worlds import Judging, Scored, judge_of
+from worlds import Field, Judging, Scored, judge_of
 
+from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.judges.consistency import consistency
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
 LEVEL = 0.95
+INSTRUCTIONS = 30
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An interval in a world: `draw` makes one table and returns the share of its intervals that hold the truth."""
+    """An interval in a world: `draw` makes one table and returns the share of its intervals that hold the truth; None
+    where there are none."""
 
     interval: str
     world: str
-    draw: Callable[[np.random.Generator], float]
+    draw: Callable[[np.random.Generator], float | None]
 
 
 def wilson(share: float, number: int) -> tuple[float, float]:
@@ -70,6 +75,19 @@ def of_soft_elo(world: Scored, rows: int, ends: bool, rng: np.random.Generator) 
     return float(held[[0, -1]].mean() if ends else held.mean())
 
 
+def of_pairs(world: Field, design: str, asked: int, fitted: bool, rng: np.random.Generator) -> float | None:
+    """Bradley-Terry of all models, by instructions alone or with the lack of fit; None where a model has no rating."""
+    odds = world.odds(rng)
+    data = world.draw(odds, world.pairs(design, asked, rng), INSTRUCTIONS, rng)
+    try:
+        ratings = bradley_terry(data)
+    except SeparatedError:
+        return None
+    lo, hi = (with_lack_of_fit(ratings, data) if fitted else ratings).interval(LEVEL)
+    truth = world.truth(odds)
+    return float(np.mean((lo <= truth) & (truth <= hi)))
+
+
 def cells() -> Iterator[Cell]:
     """All cells, by interval."""
     for decisive in (False, True):
@@ -93,6 +111,23 @@ def cells() -> Iterator[Cell]:
             for ends in (False, True):
                 which = "first and last model" if ends else "all models"
                 yield Cell("Soft-Elo", f"{rows:,} battles, {what}, {which}", partial(of_soft_elo, world, rows, ends))
+    for field, what in (
+        (Field(models=8), "8 models, pair effects 0.4"),
+        (Field(effects=0.0), "12 models, no effects"),
+        (Field(), "12 models, pair effects 0.4"),
+        (Field(effects=0.8, lapse=0.05), "12 models, pair effects 0.8, lapses 0.05"),
+        (Field(slope=3.0, effects=0.0, lapse=0.08), "12 models, lapses 0.08"),
+    ):
+        for design, asked in (("widest", 15), ("widest", 30), ("random", 30), ("all", 0)):
+            if design != "all" and asked >= field.models * (field.models - 1) // 2:
+                continue
+            pairs = "all pairs" if design == "all" else f"{asked} {design} pairs"
+            for name, fitted in (("Bradley-Terry, by instructions alone", False), ("Bradley-Terry", True)):
+                yield Cell(
+                    name,
+                    f"{what}, {pairs} x {INSTRUCTIONS} instructions",
+                    partial(of_pairs, field, design, asked, fitted),
+                )
 
 
 def main() -> None:
@@ -108,11 +143,10 @@ def main() -> None:
         if told.only not in f"{cell.interval} {cell.world}":
             continue
         rng = np.random.default_rng([told.seed, number])
-        share = float(np.mean([cell.draw(rng) for _ in range(told.replicates)]))
-        lo, hi = wilson(share, told.replicates)
-        sys.stdout.write(
-            f"| {cell.interval} | {cell.world} | {told.replicates} | {share:.3f} | {lo:.3f} to {hi:.3f} |\n"
-        )
+        held = [one for one in (cell.draw(rng) for _ in range(told.replicates)) if one is not None]
+        share = float(np.mean(held))
+        lo, hi = wilson(share, len(held))
+        sys.stdout.write(f"| {cell.interval} | {cell.world} | {len(held)} | {share:.3f} | {lo:.3f} to {hi:.3f} |\n")
         sys.stdout.flush()
     sys.stdout.write(f"\n{time.perf_counter() - begun:.0f} s, seed {told.seed}\n")
 

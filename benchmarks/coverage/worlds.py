@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from scipy.special import expit
 from venire.arena.battles import Battles
 from venire.ratings.data.battles import battles
 from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
-__all__ = ["Judging", "Scored", "judge_of"]
+__all__ = ["Field", "Judging", "Scored", "judge_of"]
 
 _LONG = 200_000
 """Instructions of a long run, by which a truth is computed."""
@@ -116,3 +118,63 @@ class Scored:
 def _long_soft_elo(models: int, follow: float) -> Floats:
     data, score, human = Scored(models=models, follow=follow).draw(2_000_000, np.random.default_rng(2026))
     return np.asarray(soft_elo(data, score, human, errors="none").ratings.elo)
+
+
+@dataclass(frozen=True)
+class Field:
+    """Models at even distances whose pairs have effects of their own, asked on shared instructions in both orders.
+
+    The log odds of a battle are slope * gap, an effect of the pair (standard deviation `effects`), and how far the
+    instruction helps one model more than the other (`unlike` each). A judge errs with probability `lapse` however clear
+    the battle. What a campaign is about are the ratings of all pairs, asked equally often for ever.
+    """
+
+    models: int = 12
+    slope: float = 2.0
+    effects: float = 0.4
+    lapse: float = 0.0
+    unlike: float = 0.4
+
+    @property
+    def strength(self) -> Floats:
+        """Of each model (models,)."""
+        return np.linspace(-1.2, 1.2, self.models)
+
+    def odds(self, rng: np.random.Generator) -> Floats:
+        """Log odds of each pair (models, models) with effects drawn anew."""
+        drawn = np.triu(self.effects * rng.normal(size=(self.models, self.models)), 1)
+        return self.slope * (self.strength[:, None] - self.strength) + drawn - drawn.T
+
+    def pairs(self, design: str, asked: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+        """Which pairs are asked: `all`, or `random` or `widest` ones with a tree of them that ties all models."""
+        every = list(combinations(range(self.models), 2))
+        if design == "all":
+            return every
+        by_gap = sorted(every, key=lambda pair: pair[0] - pair[1])
+        order = [every[at] for at in rng.permutation(len(every))] if design == "random" else by_gap
+        group, tree = list(range(self.models)), []
+        for a, b in order:
+            if group[a] != group[b]:
+                tree.append((a, b))
+                group = [group[a] if one == group[b] else one for one in group]
+        return (tree + [pair for pair in order if pair not in tree])[:asked]
+
+    def draw(
+        self, odds: Floats, pairs: list[tuple[int, int]], instructions: int, rng: np.random.Generator
+    ) -> Comparisons:
+        """Judgments of these pairs on so many instructions, both orders merged."""
+        helped = self.unlike * rng.normal(size=(self.models, instructions))
+        a, b = np.repeat(np.array(pairs), instructions, axis=0).T
+        item = np.tile(np.arange(instructions), len(pairs))
+        p = self.lapse + (1.0 - 2.0 * self.lapse) * expit(odds[a, b] + helped[a, item] - helped[b, item])
+        y = (rng.random((2, len(p))) < p).mean(axis=0)
+        return comparisons(a, b, y, models=[str(code) for code in range(self.models)], cluster=item)
+
+    def truth(self, odds: Floats) -> Floats:
+        """Ratings of all pairs in the long run (models,), in Elo points."""
+        nodes, weight = np.polynomial.hermite_e.hermegauss(21)
+        spread = np.sqrt(2.0) * self.unlike * nodes
+        p = np.sum(weight / weight.sum() * expit(odds[..., None] + spread), axis=-1)
+        wins = self.lapse + (1.0 - 2.0 * self.lapse) * p
+        np.fill_diagonal(wins, 0.0)
+        return np.asarray(bradley_terry_wins(wins, [str(code) for code in range(self.models)]).elo)

@@ -15,6 +15,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.data.validation import finite_or_none
+from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
@@ -84,6 +85,7 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
             more=more,
         )
     ratings = bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors_for(data, options))
+    ratings = with_lack_of_fit(ratings, data, ridge=ridge, anchors=anchors)
     return with_intervals(ratings, data, options, ridge=ridge)
 
 

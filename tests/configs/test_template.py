@@ -7,6 +7,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, Limits, StopSettings, TokenPrice
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
@@ -47,22 +49,25 @@ def test_the_templates_example_tables_are_read(tmp_path: Path) -> None:
     assert answered == {(model, instruction) for model in models for instruction in instructions}
 
 
-def test_the_templates_coverage_allows_its_matchups(tmp_path: Path) -> None:
-    # Three models make three matchups with each model in two of them.
-    plan = started(tmp_path).plan.phases[0]
-    assert plan.matchups == 3
-    assert plan.coverage * 3 >= 2
+def test_the_template_asks_all_pairs_equally_often(tmp_path: Path) -> None:
+    plan = started(tmp_path).plan
+    assert (plan.phases[0].policy, plan.phases[0].battles, plan.stop) == ("balanced", 200, StopSettings())
 
 
-def test_the_templates_plan_for_ranking_models_can_take_the_place_of_the_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("place", "policy", "number"), [(0, "information", "battles"), (1, "widest-gap", "matchups")])
+def test_the_templates_other_plans_can_take_the_place_of_the_first(
+    tmp_path: Path, place: int, policy: str, number: str
+) -> None:
     text = (files("venire.configs") / "template.toml").read_text(encoding="utf-8")
     before, plan = text.split("\n[plan]\n", 1)
-    other = "\n".join(line.removeprefix("#: ") for line in plan.splitlines() if line.startswith("#: "))
-    (tmp_path / "c.toml").write_text(f"{before}\n{other}\n[[judge]]{plan.split('[[judge]]', 2)[2]}", encoding="utf-8")
-    found = load_campaign(tmp_path / "c.toml").plan
-    phase = found.phases[0]
-    assert (phase.policy, phase.battles, phase.purpose) == ("information", 2000, "boundary")
-    assert found.stop == StopSettings(half_width=25.0, top=3, ranks=True)
+    others = "\n".join(line.removeprefix("#: ") for line in plan.splitlines() if line.startswith("#: "))
+    other = others.split("[plan]\n")[1:][place]
+    (tmp_path / "c.toml").write_text(
+        f"{before}\n[plan]\n{other}\n[[judge]]{plan.split('[[judge]]', 2)[2]}", encoding="utf-8"
+    )
+    phase = load_campaign(tmp_path / "c.toml").plan.phases[0]
+    assert phase.policy == policy
+    assert getattr(phase, number)
 
 
 def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> None:
@@ -84,6 +89,7 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
     assert [one.rank for one in several.routes] == [0, 0, 1]
     assert several.routes[2].price == TokenPrice(800_000_000, 900_000_000)
     assert campaign.plan.instructions == 20
+    assert campaign.plan.stop == StopSettings(half_width=25.0, top=3, ranks=True)
     assert campaign.data.maps == {"elo": {"elo": "arena_elo"}}
     assert campaign.data.families == {"cedar-1": "cedar"}
     assert campaign.budget.tokens == 2_000_000

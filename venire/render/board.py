@@ -13,7 +13,7 @@ from venire.ratings.methods.methods import METHODS
 from venire.render.screen import tabulate
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
-from venire.reports.wording import counted, elo_text, few
+from venire.reports.wording import counted, elo_text, few, pairs_asked_text
 from venire.wording import plain
 
 __all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers"]
@@ -26,6 +26,9 @@ _MAX_JUDGES = 40
 
 _FEW_UNITS = 20
 """Instructions below which intervals of judges are wide and only roughly right: docs/judges.md."""
+
+_WIDER = 1.005
+"""Errors that lack of fit widens by more than this are said to include it."""
 
 _MAX_PEERS = 40
 
@@ -151,7 +154,8 @@ def _show_doubts(screen: Console, board: Board) -> None:
         style="dim",
     )
     show_method_notes(screen, facts)
-    for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
+    fits = dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])
+    for note in [pairs_asked_text(facts), *facts.get("notes", ()), *fits]:
         if note:
             screen.print(f"note: {note}")
     for reason in dict.fromkeys(facts["no_estimate"].values()):
@@ -253,7 +257,9 @@ def _errors(facts: Mapping[str, Any]) -> str:
         return str(facts["errors"])
     if facts["degrees"] is None:
         return "none"
-    return f"sandwich over {facts['degrees'] + 1:.0f} {facts['cluster']}"
+    clusters = max((fit["clusters"] for fit in facts["fits"] if "clusters" in fit), default=facts["degrees"] + 1)
+    fitted = any((fit.get("lack_of_fit") or {}).get("widened", 1.0) > _WIDER for fit in facts["fits"])
+    return f"sandwich over {clusters:.0f} {facts['cluster']}" + (", with lack of fit between pairs" if fitted else "")
 
 
 def _between(lo: float | None, hi: float | None, word: str) -> str:

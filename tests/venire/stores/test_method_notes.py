@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,3 +79,19 @@ def test_methods_that_do_not_fit_beside_each_other_stand_below(names: tuple[str,
     assert [name for head in heads for name in head] == chosen
     assert sum(line[:1] == ["oak"] for line in lines) == len(heads)
     assert max(map(len, out.getvalue().splitlines())) <= 60
+
+
+def test_a_board_says_how_many_pairs_were_asked(venire: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "chain.csv"
+    lines = ["model_a,model_b,winner,instruction"]
+    lines += [f"m{k},m{k + 1},{'model_a' if n % 3 else 'model_b'},q{n}" for k in range(4) for n in range(12)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    said = venire("rate", path).out
+    assert "4 of 10 pairs were asked" in said
+    assert "cannot be told" in said
+    assert venire("rate", path, "--json").json()["diagnostics"]["pairs"]["possible"] == 10
+    assert "4 of 10 pairs were asked" in venire("rate", path, "--method", "m-elo").out
+    every = [f"a,{one},{'model_a' if n % 3 else 'model_b'},q{n}" for one in "bc" for n in range(12)]
+    every += [f"b,c,model_a,q{n}" if n % 2 else f"b,c,model_b,q{n}" for n in range(12)]
+    path.write_text("\n".join([lines[0], *every]), encoding="utf-8")
+    assert "pairs were asked" not in venire("rate", path).out

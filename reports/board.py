@@ -14,10 +14,11 @@ import numpy as np
 from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
-from venire.ratings.agreement.reference import MINIMUM_MODELS, Agreement, agreement
+from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
+from venire.ratings.data.statistics import FEWEST_FOR_CORRELATION
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.diagnostics.pair_coverage import pair_coverage
 from venire.ratings.inference.one_sided import OneSided, one_sided
@@ -178,6 +179,9 @@ def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
     return [first, interval, ranks if row.rank_lo != row.rank_hi else f"{row.rank_lo or ''}"]
 
 
+_SAME_UNIT = 1.5
+"""Ratings spread this many times as wide as the reference's, or as narrow, are in another unit than it."""
+
 _RATES = ("win-rate", "win-rate-balanced")
 """Methods whose Elo is performance against the field: a bound of the strength behind wins is not on that scale."""
 
@@ -212,7 +216,7 @@ def build(
         elo=reference,
         level=told.level,
     )
-    met = _agreement(rated, reference)
+    met = _agreement(rated, reference, told.level)
     measured = judges.judges if len(battles.status) else ()
     return Board(
         method=method,
@@ -414,7 +418,7 @@ def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judg
     }
 
 
-def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement:
+def _agreement(rated: Rated, reference: Mapping[str, float] | None, level: float) -> Agreement:
     """Agreement with the reference within the largest rated group: differences between groups are unknown.
 
     For an order, negated places are compared with the reference, so that higher is better.
@@ -428,15 +432,27 @@ def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement
     names = rated.ratings.models
     inside = np.flatnonzero((rated.group == group) & np.isfinite(value))
     # Ratings that print alike are ties, as in the order of rows.
-    return agreement({names[place]: round(float(value[place]), 6) for place in inside}, reference)
+    ours = {names[place]: round(float(value[place]), 6) for place in inside}
+    return agreement(ours, reference, level=level)
 
 
 def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[str, Any] | None:
-    if met.mae is None:
+    if met.spread is None:
         return None
-    figures: dict[str, Any] = {"pearson": met.pearson, "spearman": met.spearman, "mae": met.mae, "models": met.models}
-    if rated.position is not None:  # places are not ratings: only their order can agree
-        figures = {"pearson": None, "spearman": met.spearman, "kendall": met.kendall, "mae": None, "models": met.models}
+    placed = rated.position is not None  # places are not ratings: only their order can agree
+    same = not placed and 1.0 / _SAME_UNIT <= met.spread <= _SAME_UNIT
+    told = {name: interval for name, interval in met.intervals.items() if name in ("pearson", "spearman", "kendall")}
+    figures: dict[str, Any] = {
+        "pearson": None if placed else met.pearson,
+        "spearman": met.spearman,
+        "kendall": met.kendall,
+        "mae": met.mae if same else None,
+        "mae_line": None if placed else met.mae_line,
+        "spread": None if placed else met.spread,
+        "models": met.models,
+        "intervals": {name: list(one) for name, one in told.items() if name != "pearson" or not placed},
+        "level": met.level,
+    }
     group = largest_group(rated)
     if len(rated.groups) > 1 and group is not None:
         figures["group"] = group
@@ -445,7 +461,7 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
 
 def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | None) -> dict[str, Any]:
     """How well each score of the judges predicts their own Elo; empty where too few judges have an Elo."""
-    if sum(row.judge in elo for row in judges.judges) < MINIMUM_MODELS:
+    if sum(row.judge in elo for row in judges.judges) < FEWEST_FOR_CORRELATION:
         return {}
     found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
     return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.agreement.reference import agreement
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
+from venire.ratings.data.statistics import kendall
+from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
 from venire.ratings.pairwise.components import largest_group
@@ -121,10 +122,13 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         )
     order = order_by_wins(judgments, found[0])
     rows.sort(key=lambda row: (row.rank[0] or math.inf, order.get(row.model, 0), row.model))
-    kendall = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
+    taus = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
     disconnected = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
-    return Comparison(tuple(chosen), tuple(rows), kendall, left_out, disconnected)
+    return Comparison(tuple(chosen), tuple(rows), taus, left_out, disconnected)
 
+
+_FEWEST_MODELS = 3
+"""Models below which tau of two orders says nothing."""
 
 _OF_SOME = frozenset(
     {
@@ -179,7 +183,9 @@ def _ranks(value: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _kendall(first: NDArray[np.float64], other: NDArray[np.float64]) -> float | None:
-    """Kendall's tau-b over the models that both rate."""
+    """Kendall's tau-b over the models that both rate: a description of two orders, and no estimate of a third."""
     both = np.flatnonzero(np.isfinite(first) & np.isfinite(other))
-    sides = ({f"{place}": float(round(one[place], 6)) for place in both} for one in (first, other))
-    return agreement(*sides).kendall
+    if len(both) < _FEWEST_MODELS:
+        return None
+    ours, theirs = np.round(first[both], 6), np.round(other[both], 6)
+    return finite_or_none(float(kendall(ours[None], theirs)[0]))

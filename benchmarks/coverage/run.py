@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from worlds import Field, Judging, Scored, judge_of
 
+from venire.ratings.agreement.reference import agreement
 from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
@@ -88,6 +89,21 @@ def of_pairs(world: Field, design: str, asked: int, fitted: bool, rng: np.random
     return float(np.mean((lo <= truth) & (truth <= hi)))
 
 
+def of_agreement(name: str, models: int, rng: np.random.Generator) -> float | None:
+    """A correlation of 0.9 with a reference over normal ratings; None where the order is perfect."""
+    rho = 0.9
+    truth = {
+        "pearson": rho,
+        "spearman": 6.0 / math.pi * math.asin(rho / 2.0),
+        "kendall": 2.0 / math.pi * math.asin(rho),
+    }
+    ours = rng.normal(size=models)
+    theirs = rho * ours + math.sqrt(1.0 - rho**2) * rng.normal(size=models)
+    sides = ({f"{place}": float(one) for place, one in enumerate(values)} for values in (ours, theirs))
+    interval = agreement(*sides, level=LEVEL).intervals.get(name)
+    return None if interval is None else float(interval[0] <= truth[name] <= interval[1])
+
+
 def cells() -> Iterator[Cell]:
     """All cells, by interval."""
     for decisive in (False, True):
@@ -111,6 +127,9 @@ def cells() -> Iterator[Cell]:
             for ends in (False, True):
                 which = "first and last model" if ends else "all models"
                 yield Cell("Soft-Elo", f"{rows:,} battles, {what}, {which}", partial(of_soft_elo, world, rows, ends))
+    for name in ("pearson", "spearman", "kendall"):
+        for models in (5, 8, 15, 30):
+            yield Cell(f"{name} with a reference", f"{models} models, truth 0.9", partial(of_agreement, name, models))
     for field, what in (
         (Field(models=8), "8 models, pair effects 0.4"),
         (Field(effects=0.0), "12 models, no effects"),

@@ -15,24 +15,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, Statistic, coefficient_of, resample
-from venire.ratings.data.statistics import kendall, norm, pearson, ranks, spearman, student
+from venire.ratings.data.statistics import (
+    FEWEST_FOR_CORRELATION,
+    FEWEST_FOR_INTERVAL,
+    correlation_interval,
+    kendall,
+    least_squares,
+    pearson,
+    ranks,
+    spearman,
+    student,
+)
 from venire.ratings.data.validation import check_draws, check_level
 
-__all__ = ["MINIMUM_MODELS", "Agreement", "MicroMacro", "agreement", "medians", "micro_macro"]
+__all__ = ["Agreement", "MicroMacro", "agreement", "medians", "micro_macro"]
 
-MINIMUM_MODELS = 3
+_FEWEST_PLACES = 3
+"""Models with a position on an instruction below which it says nothing of order."""
 
 _FEW_MODELS = 10
 """Below this number of models a high correlation is common by chance, and the result notes this."""
-
-_SPREAD = {
-    "pearson": lambda value, models: 1.0 / (models - 3),
-    "spearman": lambda value, models: (1.0 + value * value / 2.0) / (models - 3),
-    "kendall": lambda value, models: 0.437 / (models - 4),
-}
-"""Variance of arctanh of each: Fisher (1921); Bonett and Wright (2000); Fieller, Hartley and Pearson (1957)."""
-
-_MIN_MODELS = {"pearson": 4, "spearman": 4, "kendall": 5}
 
 _DECIMALS = 9
 """Positions that differ by less are equal: rounding error of a mean must not create an order."""
@@ -43,8 +45,10 @@ class Agreement:
     """Correlations and mean absolute error in Elo points over `models` shared models.
 
     A figure is None where it is undefined; `reason` then explains why. `kendall` is tau-b; `distance` is (1 - tau) / 2,
-    which without ties is the share of pairs in opposite order. `intervals` maps a figure's name to its lower and upper
-    bound at `level`; `notes` explains why an interval is missing or unreliable.
+    which without ties is the share of pairs in opposite order. `spread` is how many times as wide as the reference's
+    the ratings are spread (standard deviations), and `mae_line` the mean absolute error of the reference from its least
+    squares line on the ratings: far from a spread of 1, `mae` says little else than the spread. `intervals` maps a
+    figure's name to its lower and upper bound at `level`; `notes` explains why an interval is missing or unreliable.
     """
 
     pearson: float | None
@@ -54,6 +58,8 @@ class Agreement:
     reason: str | None = None
     kendall: float | None = None
     distance: float | None = None
+    spread: float | None = None
+    mae_line: float | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     level: float = 0.95
@@ -64,7 +70,8 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
 
     The error is computed after both are shifted to a common mean over these models, since only differences are
     meaningful. Intervals describe the variation over other models of the same kind, not the errors of the ratings
-    themselves. Raises `InputError` for a level outside (0, 1) and for a rating that is not finite.
+    themselves; fewer than four models have no figures. Raises `InputError` for a level outside (0, 1) and for a rating
+    that is not finite.
 
     >>> from venire.ratings import agreement
     >>> found = agreement({"a": 1100, "b": 1000, "c": 900, "d": 950}, {"a": 1200, "b": 1010, "c": 890, "d": 900})
@@ -73,8 +80,8 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
     """
     check_level(level)
     shared = sorted(estimated.keys() & reference.keys())
-    if len(shared) < MINIMUM_MODELS:
-        reason = f"{len(shared)} models have both ratings; agreement needs at least {MINIMUM_MODELS}"
+    if len(shared) < FEWEST_FOR_CORRELATION:
+        reason = f"{len(shared)} models have both ratings; agreement needs at least {FEWEST_FOR_CORRELATION}"
         return Agreement(None, None, None, len(shared), reason, level=level)
     ours = _finite("estimated", estimated, shared)
     theirs = _finite("reference", reference, shared)
@@ -89,7 +96,7 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
         "kendall": float(kendall(ours[None], theirs)[0]),
     }
     for name, value in found.items():
-        interval = _fisher(name, value, len(shared), level)
+        interval = correlation_interval(name, value, len(shared), level)
         if interval is not None:
             intervals[name] = interval
     if "kendall" in intervals:
@@ -102,6 +109,8 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
         models=len(shared),
         kendall=found["kendall"],
         distance=(1.0 - found["kendall"]) / 2.0,
+        spread=float(ours.std() / theirs.std()),
+        mae_line=float(np.abs(least_squares(ours, theirs)[2]).mean()),
         intervals=intervals,
         notes=_notes(found, intervals, len(shared), level),
         level=level,
@@ -120,19 +129,6 @@ def _finite(argument: str, ratings: Mapping[str, float], names: list[str]) -> ND
         name = names[int(wrong[0])]
         raise InputError(f"{argument}: the rating of {name!r} is {ratings[name]}; leave models without a rating out")
     return values
-
-
-def _fisher(name: str, value: float, models: int, level: float) -> tuple[float, float] | None:
-    """Fisher's z interval; None with too few models or perfect correlation (its error is then unknown).
-
-    For comparison, the percentile bootstrap over models covers Pearson's true value in 0.82 to 0.91 of cases with 5 to
-    15 models, where this interval covers it in 0.93 to 0.97.
-    """
-    if models < _MIN_MODELS[name] or abs(value) > 1.0 - 1e-12:
-        return None
-    half = float(norm.ppf(0.5 + level / 2.0)) * float(np.sqrt(_SPREAD[name](value, models)))
-    middle = float(np.arctanh(value))
-    return float(np.tanh(middle - half)), float(np.tanh(middle + half))
 
 
 def _mae_interval(errors: NDArray[np.float64], level: float) -> tuple[float, float]:
@@ -160,8 +156,12 @@ def _notes(
         )
     for name, value in found.items():
         if name not in intervals:
-            few = f"{_MIN_MODELS[name]} models are needed"
-            why = few if models < _MIN_MODELS[name] else f"at {value:+.0f} its error cannot be told from these models"
+            few = f"{FEWEST_FOR_INTERVAL[name]} models are needed"
+            why = (
+                few
+                if models < FEWEST_FOR_INTERVAL[name]
+                else f"at {value:+.0f} its error cannot be told from these models"
+            )
             notes.append(f"no interval for {name}: {why}")
     return tuple(notes)
 
@@ -285,9 +285,9 @@ def _table(positions: ArrayLike, models: Sequence[str]) -> NDArray[np.float64]:
 def _shared(models: Sequence[str], reference: Mapping[str, float]) -> NDArray[np.intp]:
     """Codes of the models that have a rating, sorted by name, so that the input order has no effect."""
     common = sorted((name, code) for code, name in enumerate(models) if name in reference)
-    if len(common) < MINIMUM_MODELS:
+    if len(common) < _FEWEST_PLACES:
         raise InputError(
-            f"{len(common)} models have a reference rating; agreement needs at least {MINIMUM_MODELS}: give both the "
+            f"{len(common)} models have a reference rating; agreement needs at least {_FEWEST_PLACES}: give both the "
             "same names"
         )
     if wrong := [name for name, _ in common if not np.isfinite(reference[name])]:
@@ -308,11 +308,11 @@ def _by_instruction(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Pearson with ranks and Kendall per row, and rows with too few models; rows with equal models are batched."""
     there = np.isfinite(ours)
-    few = there.sum(axis=1) < MINIMUM_MODELS
+    few = there.sum(axis=1) < _FEWEST_PLACES
     linear, tau = np.full((2, len(ours)), np.nan)
     kinds, kind = np.unique(there, axis=0, return_inverse=True)
     for number, present in enumerate(kinds):
-        if present.sum() < MINIMUM_MODELS:
+        if present.sum() < _FEWEST_PLACES:
             continue
         rows = kind == number
         part = ours[np.ix_(rows, present)]

@@ -8,14 +8,21 @@ standard deviation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.statistics import kendall, ranks
+from venire.ratings.data.statistics import (
+    FEWEST_FOR_CORRELATION,
+    correlation_interval,
+    kendall,
+    least_squares,
+    pearson,
+    spearman,
+)
 from venire.ratings.judges.consistency import Consistency
 from venire.ratings.judges.discrimination import score_reliability
 
@@ -24,16 +31,18 @@ __all__ = ["EloFromConsistency", "RegressionLine", "Score", "elo_from_consistenc
 Score = Literal["consistency", "decisive", "corrected", "discrimination"]
 
 _TOP = 1250.0
-_MIN_JUDGES = 3
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class RegressionLine:
-    """Regression of Elo on the score over some judges; None where they are fewer than 3, or do not differ.
+    """Regression of Elo on the score over some judges; None where they are fewer than 4, or do not differ.
 
     `mae` is the mean absolute error in Elo points in sample, `mae_left_out` with each judge predicted from a line
     through the others, and `_sd` the same over `sd`, the standard deviation of Elo. `reliability` is the share of the
     score's variance that is not error: a correlation is not expected to exceed its square root, the `limit`.
+    `intervals` maps `pearson`, `spearman` and `kendall` to Fisher's 95 % interval, over other judges of the same kind;
+    one is missing where its error cannot be told.
     """
 
     judges: tuple[str, ...]
@@ -46,6 +55,7 @@ class RegressionLine:
     mae_left_out: float | None
     sd: float | None
     reliability: float | None
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def mae_sd(self) -> float | None:
@@ -102,7 +112,7 @@ def elo_from_scores(
 ) -> EloFromConsistency:
     """Predict Elo from a score on plain columns (judges,); `se` are the scores' standard errors, for reliability.
 
-    The top cluster consists of the judges with an Elo over `top`, or if they are fewer than 3, of the top third. Judges
+    The top cluster consists of the judges with an Elo over `top`, or if they are fewer than 4, of the top third. Judges
     whose score or Elo is not finite are left out and named. Raises `InputError` for columns of unequal length.
 
     >>> from venire.ratings import elo_from_scores
@@ -118,7 +128,7 @@ def elo_from_scores(
     known = np.isfinite(x) & np.isfinite(y)
     places = np.flatnonzero(known)
     cluster, first = f"Elo over {top:g}", places[y[places] > top]
-    if len(first) < _MIN_JUDGES:
+    if len(first) < FEWEST_FOR_CORRELATION:
         # All judges that are equal at the boundary are included, so that the order of judges decides nothing.
         least = np.sort(y[places])[::-1][: max(-(-len(places) // 3), 1)].min(initial=np.inf)
         cluster, first = "top third", places[y[places] >= least]
@@ -167,30 +177,31 @@ def elo_from_consistency(
 def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se: NDArray[np.float64]) -> RegressionLine:
     names = tuple(judges)
     share = score_reliability(x, se)
-    if len(x) < _MIN_JUDGES or np.ptp(x) == 0.0:
+    if len(x) < FEWEST_FOR_CORRELATION or np.ptp(x) == 0.0:
         return RegressionLine(names, None, None, None, None, None, None, None, None, share)
-    slope, intercept, residual = _fit(x, y)
+    slope, intercept, residual = least_squares(x, y)
     differ = np.ptp(y) > 0.0
+    found = {}
+    if differ:
+        found = {
+            "pearson": float(pearson(x[None], y)[0]),
+            "spearman": float(spearman(x[None], y)[0]),
+            "kendall": float(kendall(x[None], y)[0]),
+        }
+    intervals = {name: correlation_interval(name, value, len(x), _LEVEL) for name, value in found.items()}
     return RegressionLine(
         judges=names,
         slope=slope,
         intercept=intercept,
-        pearson=_correlation(x, y) if differ else None,
-        spearman=_correlation(ranks(x), ranks(y)) if differ else None,
-        kendall=float(kendall(x[None], y)[0]) if differ else None,
+        pearson=found.get("pearson"),
+        spearman=found.get("spearman"),
+        kendall=found.get("kendall"),
         mae=float(np.abs(residual).mean()),
         mae_left_out=_left_out(x, residual),
         sd=float(y.std(ddof=1)) if differ else None,
         reliability=share,
+        intervals={name: interval for name, interval in intervals.items() if interval is not None},
     )
-
-
-def _fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
-    """Slope, intercept and residuals of y on x by least squares."""
-    middle, level = x.mean(), y.mean()
-    away = x - middle
-    slope = float(away @ (y - level) / (away @ away))
-    return slope, float(level - slope * middle), y - level - slope * away
 
 
 def _left_out(x: NDArray[np.float64], residual: NDArray[np.float64]) -> float | None:
@@ -201,11 +212,6 @@ def _left_out(x: NDArray[np.float64], residual: NDArray[np.float64]) -> float | 
     away = x - x.mean()
     rest = 1.0 - (1.0 / len(x) + away**2 / (away @ away))
     return None if rest.min() <= 1e-12 else float(np.abs(residual / rest).mean())
-
-
-def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    first, second = x - x.mean(), y - y.mean()
-    return float(np.clip(first @ second / np.sqrt((first @ first) * (second @ second)), -1.0, 1.0))
 
 
 def _over(value: float | None, sd: float | None) -> float | None:

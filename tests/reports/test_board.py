@@ -95,13 +95,34 @@ def test_diagnostics_add_up(table: Table, rows: Rows) -> None:
 
 
 def test_agreement_says_where_the_verdicts_come_from(table: Table, rows: Rows) -> None:
-    found = board(table(rows), reference={"a": 1100.0, "c": 1000.0, "e": 900.0})["diagnostics"]["agreement"]
-    assert (found["models"], found["spearman"], found["verdicts"]) == (3, 1.0, "simulated")
-    assert list(found) == ["pearson", "spearman", "mae", "models", "verdicts"]
+    known = {"a": 1100.0, "b": 1060.0, "c": 1000.0, "e": 900.0}
+    found = board(table(rows), reference=known)["diagnostics"]["agreement"]
+    assert (found["models"], found["spearman"], found["verdicts"]) == (4, 1.0, "simulated")
+    assert list(found) == [
+        "pearson", "spearman", "kendall", "mae", "mae_line", "spread", "models", "intervals", "level", "verdicts"
+    ]  # fmt: skip
+    assert list(found["intervals"]) == ["pearson"]  # a perfect order does not show its own error
+
+
+@pytest.mark.parametrize(("times", "same"), [(1.0, True), (3.0, False), (0.002, False)])
+def test_an_error_in_points_is_given_where_both_are_in_one_unit(
+    table: Table, rows: Rows, times: float, same: bool
+) -> None:
+    plain = {row["model"]: row["elo"] for row in board(table(rows))["models"]}
+    known = {name: times * (elo - 1000.0) + 5.0 * place for place, (name, elo) in enumerate(plain.items())}
+    found = board(table(rows), reference=known)["diagnostics"]["agreement"]
+    assert (found["mae"] is not None) == same
+    assert found["mae_line"] < 10.0
+    out = io.StringIO()
+    show_board(Console(file=out, width=200), build(table(rows), origins=SIMULATED, reference=known))
+    shown = " ".join(out.getvalue().split())
+    assert ("times as wide as the reference's" in shown) != same
+    assert "agreement with the reference: 5 models, Pearson" in shown
 
 
 @pytest.mark.parametrize(
-    ("reference", "words"), [(None, "no reference"), ({"a": 1.0, "b": 2.0}, "at least 3"), ({"q": 1.0}, "at least 3")]
+    ("reference", "words"),
+    [(None, "no reference"), ({"a": 1.0, "b": 2.0, "c": 3.0}, "at least 4"), ({"q": 1.0}, "at least 4")],
 )
 def test_agreement_with_too_little_is_null_with_a_reason(
     table: Table, rows: Rows, reference: dict[str, float] | None, words: str
@@ -237,8 +258,10 @@ def test_a_board_with_models_without_a_rating_names_the_remedy(table: Table, met
 
 def test_agreement_stays_within_the_largest_group(table: Table, rows: Rows) -> None:
     apart = [*rows, ("p", "q", "tie"), ("loser", "a", "second")]
-    found = board(table(apart), reference={"a": 3.0, "b": 2.0, "e": 1.0, "p": 9.0, "loser": 0.0})["diagnostics"]
-    assert found["agreement"]["models"] == 3
+    found = board(table(apart), reference={"a": 3.0, "b": 2.0, "c": 1.5, "e": 1.0, "p": 9.0, "loser": 0.0})[
+        "diagnostics"
+    ]
+    assert found["agreement"]["models"] == 4
     assert found["groups"][found["agreement"]["group"] - 1] == ["a", "b", "c", "d", "e"]
 
 
@@ -304,22 +327,22 @@ def test_recorded_peers_come_out_as_published(shared_data: Path, table: Table) -
     assert found["diagnostics"]["flips"] == 115
 
 
-def test_scores_of_judges_are_held_to_their_own_elo_where_three_are_known(table: Table) -> None:
+def test_scores_of_judges_are_held_to_their_own_elo_where_four_are_known(table: Table) -> None:
     rng = np.random.default_rng(8)
     rows = []
-    for name, slope in (("keen", 2.0), ("fair", 1.0), ("dull", 0.3)):
+    for name, slope in (("keen", 2.0), ("fair", 1.0), ("slow", 0.6), ("dull", 0.3)):
         for item in range(40):
             for place, first in enumerate("abcd"):
                 for other, second in enumerate("abcd"):
                     if first != second:
                         share = 1.0 / (1.0 + math.exp(slope * (place - other)))
                         rows.append((first, second, "first" if rng.random() < share else "second", name, f"i{item}"))
-    elo = {"keen": 1300.0, "fair": 1100.0, "dull": 950.0}
+    elo = {"keen": 1300.0, "fair": 1100.0, "slow": 1000.0, "dull": 950.0}
     found = board(table(rows), judge_elo=elo)["diagnostics"]["elo_from_consistency"]
     assert [one["score"] for one in found] == ["consistency", "decisive", "corrected", "discrimination"]
     for one in found:
         assert one["verdicts"] == "simulated"
         assert one["all"]["spearman"] == 1.0
         assert one["all"]["slope"] > 0
-    few = board(table(rows), judge_elo={"keen": 1300.0, "fair": 1100.0})["diagnostics"]
+    few = board(table(rows), judge_elo={"keen": 1300.0, "fair": 1100.0, "slow": 1000.0})["diagnostics"]
     assert "elo_from_consistency" not in few

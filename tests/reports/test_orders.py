@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau, spearmanr
 
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
@@ -27,7 +28,7 @@ FACTS = {"order": ["b", "a", "c", "d"], "cost": 1.0, "lower_bound": 0.5, "proved
 
 def by_place(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """A stand-in: b first, a and c not told apart, and d without votes."""
-    place = {"a": 2.5, "b": 1.0, "c": 2.5, "d": np.nan}
+    place = {"a": 2.5, "b": 1.0, "c": 2.5, "d": np.nan, "e": 4.0}
     blank = unrated(judgments.comparisons(), {"d": "took part in no readable judgment"})
     position = np.array([place[name] for name in blank.ratings.models])
     return replace(blank, position=position, figures={"position": position, "points": -position}, diagnostics=FACTS)
@@ -73,13 +74,21 @@ def test_a_method_that_rates_has_no_position(board: Callable[..., Board]) -> Non
     assert "position" not in board("win-rate").to_json()["models"][0]
 
 
-def test_an_order_agrees_with_a_reference_by_ranks_alone(board: Callable[..., Board]) -> None:
-    same = board("places", reference={"a": 1000.0, "b": 1200.0, "c": 900.0, "d": 1500.0}).to_json()["diagnostics"]
-    assert same["agreement"]["spearman"] == pytest.approx(0.866025)
-    assert same["agreement"]["kendall"] == pytest.approx(0.816497)
-    assert (same["agreement"]["mae"], same["agreement"]["pearson"], same["agreement"]["models"]) == (None, None, 3)
-    turned = board("places", reference={"a": 1000.0, "b": 800.0, "c": 1100.0}).to_json()["diagnostics"]
-    assert turned["agreement"]["spearman"] == pytest.approx(-0.866025)
+def test_an_order_agrees_with_a_reference_by_ranks_alone(board: Callable[..., Board], table: Table) -> None:
+    rows = [*ROWS, ("d", "a", "first", "x"), ("e", "a", "first", "x")]
+    known = {"a": 1000.0, "b": 1200.0, "c": 900.0, "e": 950.0}
+
+    def agreed(reference: dict[str, float]) -> Any:
+        battles = replace(table(rows), models=("a", "b", "c", "d", "e"))
+        made = build(battles, origins=[Origin.RECORDED], method="places", reference=reference)
+        return made.to_json()["diagnostics"]["agreement"]
+
+    same = agreed(known)
+    assert same["spearman"] == pytest.approx(spearmanr([2.5, 1, 2.5, 4], [-1000, -1200, -900, -950]).statistic)
+    assert same["kendall"] == pytest.approx(kendalltau([2.5, 1, 2.5, 4], [-1000, -1200, -900, -950]).statistic)
+    assert [same[name] for name in ("mae", "mae_line", "spread", "pearson", "models")] == [None] * 4 + [4]
+    turned = agreed({name: -elo for name, elo in known.items()})
+    assert turned["spearman"] == pytest.approx(-same["spearman"])
 
 
 def test_judges_have_the_figures_of_the_method_and_null_where_it_did_not_use_them(board: Callable[..., Board]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import stdev
 from typing import Any
 
 from rich.cells import cell_len
@@ -182,8 +181,11 @@ def _show_doubts(screen: Console, board: Board) -> None:
         for group in facts["groups"]:
             screen.print("  " + plain(", ".join(group)))
     if agreement := facts["agreement"]:
-        agreed = _format_agreement(agreement) + ("" if agreement["mae"] is None else _format_spread(board))
-        screen.print(f"agreement with the reference: {agreed}   verdicts: {agreement['verdicts']}")
+        screen.print(
+            f"agreement with the reference: {_format_agreement(agreement)}   verdicts: {agreement['verdicts']}"
+        )
+    elif any(row.reference is not None for row in board.models):
+        screen.print(f"agreement with the reference: none: {facts['agreement_reason']}")
     screen.print()
 
 
@@ -207,21 +209,22 @@ def _judgment_counts(facts: Mapping[str, Any]) -> str:
 
 
 def _format_agreement(agreement: Mapping[str, Any]) -> str:
-    """Correlations with the reference; of an order those of ranks alone, since places are no ratings."""
-    if agreement["mae"] is None:
-        parts = [f"{name} {_number(agreement[name.lower()]) or 'none'}" for name in ("Spearman", "Kendall")]
-        return ", ".join(parts)
-    parts = [f"{name} {_number(agreement[name.lower()]) or 'none'}" for name in ("Pearson", "Spearman")]
-    return ", ".join([*parts, f"MAE {agreement['mae']:.0f} Elo"])
+    """Correlations with the reference with their intervals, and the error where it is in the reference's unit.
 
-
-def _format_spread(board: Board) -> str:
-    """How many times as wide as the reference's the ratings are spread: what most of a large MAE comes from."""
-    rated = [(row.elo, row.reference) for row in board.models if None not in (row.elo, row.reference)]
-    if len(rated) < 3:
-        return ""
-    ours, theirs = (stdev(values) for values in zip(*rated, strict=True))
-    return f" (ratings spread {ours / theirs:.1f} times as wide as the reference's)" if ours and theirs else ""
+    Of an order there are those of ranks alone, since places are no ratings.
+    """
+    parts = []
+    for name in ("pearson", "spearman", "kendall"):
+        if agreement[name] is not None:
+            lo, hi = agreement["intervals"].get(name, (None, None))
+            between = "" if lo is None else f" ({lo:.2f} to {hi:.2f})"
+            parts.append(f"{name.capitalize()} {agreement[name]:.3f}{between}")
+    if agreement["mae"] is not None:
+        parts.append(f"MAE {agreement['mae']:.0f} Elo")
+    elif agreement["mae_line"] is not None:
+        wide = f"ratings spread {agreement['spread']:.1f} times as wide as the reference's"
+        parts.append(f"MAE after the best line {agreement['mae_line']:.3g} points ({wide})")
+    return f"{agreement['models']} models, " + ", ".join(parts)
 
 
 def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:
@@ -417,7 +420,17 @@ def _corrected(corrected: float | None, plain: float | None) -> str:
 
 def _show_predictions(screen: Console, board: Board) -> None:
     """How well each score of the judges predicts their own Elo."""
-    head = ["Elo of judges from", "judges", "Pearson", "Spearman", "MAE left out", "over sd", "limit"]
+    head = [
+        "Elo of judges from",
+        "judges",
+        "Pearson",
+        "95 %",
+        "Spearman",
+        "Kendall",
+        "MAE left out",
+        "over sd",
+        "limit",
+    ]
     rows = []
     for one in board.diagnostics.get("elo_from_consistency", ()):
         for name, line in ((one["score"], one["all"]), (f"{one['score']}, {one['cluster']}", one["top"])):
@@ -426,7 +439,8 @@ def _show_predictions(screen: Console, board: Board) -> None:
             left, sd, share = line["mae_left_out"], line["sd"], line["reliability"]
             over = None if left is None or not sd else left / sd
             limit = None if share is None else max(share, 0.0) ** 0.5
-            figures = [_number(value) for value in (line["pearson"], line["spearman"])]
+            between = "-".join(f"{one:.2f}" for one in line["intervals"].get("pearson", ()))
+            figures = [_number(line["pearson"]), between, _number(line["spearman"]), _number(line["kendall"])]
             error = "" if left is None else f"{left:.0f}"
             rows.append([name, f"{len(line['judges'])}", *figures, error, _number(over), _number(limit)])
     if rows:

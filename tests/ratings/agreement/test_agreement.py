@@ -17,28 +17,30 @@ def named(values: NDArray[np.float64]) -> dict[str, float]:
 
 
 def test_a_common_mean_is_taken_over_shared_models_alone() -> None:
-    found = agreement({"a": 100.0, "b": 200.0, "c": 330.0, "x": 9000.0}, {"a": 1.0, "b": 101.0, "c": 201.0, "y": -5.0})
-    assert found.models == 3
-    assert found.mae == pytest.approx((10 + 10 + 20) / 3)
+    ours = {"a": 100.0, "b": 200.0, "c": 330.0, "d": 400.0, "x": 9000.0}
+    found = agreement(ours, {"a": 1.0, "b": 101.0, "c": 201.0, "d": 301.0, "y": -5.0})
+    assert found.models == 4
+    assert found.mae == pytest.approx((7.5 + 7.5 + 22.5 + 7.5) / 4)
     assert found.spearman == pytest.approx(1.0)
-    assert found.pearson == pytest.approx(0.99717, abs=1e-5)
+    assert found.pearson == pytest.approx(0.99411, abs=1e-5)
 
 
 def test_an_order_reversed_is_minus_one() -> None:
-    assert agreement({"a": 1.0, "b": 2.0, "c": 4.0}, {"a": 3.0, "b": 2.0, "c": 1.0}).spearman == pytest.approx(-1.0)
+    turned = agreement({"a": 1.0, "b": 2.0, "c": 4.0, "d": 5.0}, {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.0})
+    assert turned.spearman == pytest.approx(-1.0)
 
 
-def test_two_models_are_too_few() -> None:
-    found = agreement({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "b": 2.0})
-    assert (found.pearson, found.spearman, found.mae, found.models) == (None, None, None, 2)
+def test_three_models_are_too_few() -> None:
+    found = agreement({"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}, {"a": 1.0, "b": 2.0, "c": 3.0})
+    assert (found.pearson, found.spearman, found.mae, found.models) == (None, None, None, 3)
     assert found.reason is not None
-    assert "at least 3" in found.reason
+    assert "at least 4" in found.reason
 
 
 def test_equal_ratings_have_no_correlation_but_an_error() -> None:
-    found = agreement({"a": 5.0, "b": 5.0, "c": 5.0}, {"a": 1.0, "b": 2.0, "c": 3.0})
-    assert (found.pearson, found.spearman) == (None, None)
-    assert found.mae == pytest.approx(2 / 3)
+    found = agreement(dict.fromkeys("abcd", 5.0), {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0})
+    assert (found.pearson, found.spearman, found.spread) == (None, None, None)
+    assert found.mae == pytest.approx(1.0)
     assert found.reason is not None
 
 
@@ -49,8 +51,18 @@ def test_kendall_counts_pairs_in_the_other_order() -> None:
 
 
 def test_tied_ratings_are_those_of_tau_b() -> None:
-    found = agreement({"a": 1.0, "b": 1.0, "c": 3.0}, {"a": 1.0, "b": 2.0, "c": 3.0})
-    assert found.kendall == pytest.approx(2 / np.sqrt(2 * 3))
+    found = agreement({"a": 1.0, "b": 1.0, "c": 3.0, "d": 4.0}, {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0})
+    assert found.kendall == pytest.approx(5 / np.sqrt(5 * 6))
+
+
+def test_the_error_after_the_best_line_knows_no_unit() -> None:
+    rng = np.random.default_rng(5)
+    ours = rng.normal(size=9)
+    theirs = ours + 0.3 * rng.normal(size=9)
+    found = agreement(named(1000.0 + 290.0 * ours), named(theirs))
+    slope, intercept = np.polyfit(ours, theirs, 1)
+    assert found.mae_line == pytest.approx(np.abs(theirs - intercept - slope * ours).mean())
+    assert found.spread == pytest.approx(290.0 * ours.std() / theirs.std())
 
 
 def test_pearsons_interval_is_fishers() -> None:
@@ -113,7 +125,7 @@ def test_the_order_of_models_and_a_shift_change_nothing() -> None:
 
 def test_a_rating_that_is_not_finite_is_named() -> None:
     with pytest.raises(InputError, match=r"reference: the rating of 'b' is nan"):
-        agreement({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "b": float("nan"), "c": 2.0})
+        agreement({"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}, {"a": 1.0, "b": float("nan"), "c": 2.0, "d": 3.0})
     with pytest.raises(InputError, match="level is 95"):
         agreement({}, {}, level=95)
 
@@ -143,6 +155,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 
 def test_ratings_that_differ_by_rounding_have_no_correlation() -> None:
-    found = agreement({"a": 1000.0, "b": 1000.0 + 2e-13, "c": 1000.0}, {"a": 1.0, "b": 2.0, "c": 3.0})
+    alike = {"a": 1000.0, "b": 1000.0 + 2e-13, "c": 1000.0, "d": 1000.0}
+    found = agreement(alike, {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0})
     assert (found.pearson, found.kendall) == (None, None)
     assert found.reason == "all ratings of one side are equal: no correlation exists"

@@ -33,6 +33,14 @@ def test_figures_are_those_of_the_textbook() -> None:
     assert found.mae_sd == pytest.approx(found.mae / ELO.std(ddof=1))
 
 
+def test_correlations_have_fishers_intervals_and_three_judges_none() -> None:
+    found = elo_from_scores(NAMES, SCORES, ELO).all
+    expected = pearsonr(SCORES, ELO).confidence_interval(0.95)
+    assert found.intervals["pearson"] == pytest.approx((expected.low, expected.high))
+    assert set(found.intervals) == {"pearson", "spearman", "kendall"}
+    assert elo_from_scores(NAMES[:3], [0.1, 0.2, 0.4], [3.0, 2.0, 1.1]).all.pearson is None
+
+
 def test_every_judge_is_predicted_from_the_others_alone() -> None:
     found = elo_from_scores(NAMES, SCORES, ELO).all
     errors = []
@@ -70,7 +78,7 @@ def test_judges_without_a_score_or_an_elo_are_left_out_by_name() -> None:
     assert "left out, without a finite score or a known Elo: a, l" in found.summary()
 
 
-@pytest.mark.parametrize(("score", "elo"), [([0.1, 0.2], [1.0, 2.0]), ([0.5] * 4, [1.0, 2.0, 3.0, 4.0])])
+@pytest.mark.parametrize(("score", "elo"), [([0.1, 0.2, 0.3], [1.0, 2.0, 3.5]), ([0.5] * 4, [1.0, 2.0, 3.0, 4.0])])
 def test_too_little_gives_no_line(score: list[float], elo: list[float]) -> None:
     found = elo_from_scores(NAMES[: len(score)], score, elo)
     assert (found.all.slope, found.all.pearson, found.all.mae_left_out) == (None, None, None)
@@ -101,20 +109,20 @@ def test_every_score_of_a_table_can_be_used(table: Table) -> None:
     rng = np.random.default_rng(3)
     elo = {"a": 1100.0, "b": 1000.0, "c": 900.0}
     rows = []
-    for judge, chance in zip("jklmn", (0.95, 0.9, 0.8, 0.7, 0.6), strict=True):
+    for judge, chance in zip("jklmno", (0.95, 0.9, 0.85, 0.8, 0.7, 0.6), strict=True):
         for item in range(60):
             for x, y in (("a", "b"), ("b", "c"), ("a", "c")):
                 right = rng.random(2) < chance
                 rows.append((x, y, "first" if right[0] else "second", judge, f"i{item}"))
                 rows.append((y, x, "second" if right[1] else "first", judge, f"i{item}"))
     found = consistency(table(rows), elo=elo)
-    known = dict(zip("jklmn", (1300.0, 1280.0, 1260.0, 1200.0, 1100.0), strict=True))
+    known = dict(zip("jklmno", (1300.0, 1280.0, 1270.0, 1260.0, 1200.0, 1100.0), strict=True))
     for score in ("consistency", "decisive", "corrected", "discrimination"):
         line = elo_from_consistency(found, known, score=score)
         assert line.all.spearman == pytest.approx(1.0)
         assert line.all.reliability is not None
         assert 0.8 < line.all.reliability < 1.0
-        assert len(line.top.judges) == 3
+        assert len(line.top.judges) == 4
     with pytest.raises(InputError, match="choose one of"):
         elo_from_consistency(found, known, score="flips")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="elo has shape"):

@@ -18,7 +18,13 @@ Venire = Callable[..., Any]
 BATTLES = "model_a,model_b,winner,instruction_id\n" + "".join(
     f"{a},{b},{winner},q{item}\n"
     for item in range(4)
-    for a, b, winner in (("a", "b", "model_a"), ("b", "c", "model_a"), ("a", "c", "model_a"), ("a", "c", "tie"))
+    for a, b, winner in (
+        ("a", "b", "model_a"),
+        ("b", "c", "model_a"),
+        ("a", "c", "model_a"),
+        ("a", "c", "tie"),
+        ("c", "d", "model_a"),
+    )
     for winner in (winner, "model_b" if item == 3 else winner)
 )
 
@@ -43,23 +49,25 @@ def known(tmp_path: Path) -> Callable[[str], Path]:
 def test_a_table_of_battles_is_held_against_a_given_file(
     venire: Venire, battles: Path, known: Callable[[str], Path]
 ) -> None:
-    path = known("a,1100\nb,1000\nc,900\nz,1\n")
+    path = known("a,1100\nb,1000\nc,900\nd,700\nz,1\n")
     board = venire("rate", battles, "--reference", path, "--json").json()
     met = board["diagnostics"]["agreement"]
-    assert (met["models"], met["spearman"], met["verdicts"]) == (3, 1.0, "recorded")
-    assert {row["model"]: row["reference"] for row in board["models"]} == {"a": 1100.0, "b": 1000.0, "c": 900.0}
+    assert (met["models"], met["spearman"], met["verdicts"]) == (4, 1.0, "recorded")
+    assert {row["model"]: row["reference"] for row in board["models"]} == {
+        "a": 1100.0, "b": 1000.0, "c": 900.0, "d": 700.0
+    }  # fmt: skip
     assert board["diagnostics"]["reference"] == {
-        "file": str(path), "ratings": 4, "shared": 3, "not_judged": ["z"], "not_rated": [], "replaces": 0
+        "file": str(path), "ratings": 5, "shared": 4, "not_judged": ["z"], "not_rated": [], "replaces": 0
     }  # fmt: skip
     shown = venire("rate", battles, "--reference", path)
-    assert "agreement with the reference: Pearson" in shown.out
-    assert "3 of its 4 models were judged (not judged: z)" in shown.out
+    assert "agreement with the reference: 4 models, Pearson" in shown.out
+    assert "4 of its 5 models were judged (not judged: z)" in shown.out
     assert "reference" not in venire("rate", battles, "--json").json()["diagnostics"]
 
 
 def test_the_python_interface_takes_the_file_too(battles: Path, known: Callable[[str], Path]) -> None:
-    board = rate(battles, reference=known("a,1100\nb,1000\nc,900\n"))
-    assert board.diagnostics["agreement"]["models"] == 3
+    board = rate(battles, reference=known("a,1100\nb,1000\nc,900\nd,700\n"))
+    assert board.diagnostics["agreement"]["models"] == 4
 
 
 def test_a_board_in_json_is_a_reference_for_another(venire: Venire, battles: Path, tmp_path: Path) -> None:
@@ -74,16 +82,17 @@ def test_models_without_a_reference_are_said_and_not_refused(
 ) -> None:
     done = venire("rate", battles, "--reference", known("a,1100\n"))
     assert done.code == 0
-    assert "no reference for b, c" in done.out
+    assert "no reference for b, c, d" in done.out
+    assert "agreement with the reference: none: 1 models have both ratings" in done.out
     facts = venire("rate", battles, "--reference", known("a,1100\n"), "--json").json()["diagnostics"]
-    assert (facts["agreement"], facts["reference"]["not_rated"]) == (None, ["b", "c"])
+    assert (facts["agreement"], facts["reference"]["not_rated"]) == (None, ["b", "c", "d"])
     assert "1 models have both ratings" in facts["agreement_reason"]
 
 
 @pytest.mark.parametrize(
     ("rows", "more", "said"),
     [
-        ("y,1\nz,2\n", (), "rates none of the models that were judged; it rates y, z; judged were a, b, c"),
+        ("y,1\nz,2\n", (), "rates none of the models that were judged; it rates y, z; judged were a, b, c, d"),
         ("a,1\n", ("--compare",), "leave out --compare"),
     ],
 )

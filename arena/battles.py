@@ -1,4 +1,4 @@
-"""Verdicts and ballots as arrays, which the store passes to ratings and reports; and live counters of a run."""
+"""Verdicts, ballots and grades as arrays, which the store passes to ratings and reports; and live counters of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Ballots", "Battles", "Statistics"]
+__all__ = ["Ballots", "Battles", "Grades", "Statistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +100,30 @@ class Ballots:
 
     def __len__(self) -> int:
         return len(self.rank)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grades:
+    """Verdicts on single completions, one row each; all arrays (rows,) have the same length.
+
+    `model` are codes into `models`, `judge` into `judges`, `instruction` into `instructions`; `repeat` counts from 1.
+    `label` is an `AnswerGrade`, or of a yes-or-no question 1 or 0; it is defined only where `status` is 0. `protocols`
+    (judges,) is the question that each judge was asked, `categories` (instructions,) is "" where there is none.
+    `clustered` is False where rows are independent.
+    """
+
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    protocols: tuple[str, ...]
+    instructions: tuple[str, ...]
+    categories: tuple[str, ...]
+    model: NDArray[np.int32]
+    judge: NDArray[np.int32]
+    instruction: NDArray[np.int32]
+    repeat: NDArray[np.int32]
+    status: NDArray[np.int8]
+    label: NDArray[np.int8]
+    clustered: bool = True
+
+    def __len__(self) -> int:
+        return len(self.label)

@@ -345,6 +345,11 @@ class CampaignSettings:
         return any(judge.shape in (Shape.PAIR, Shape.LIST) for judge in self.judges)
 
     @property
+    def has_board(self) -> bool:
+        """Whether its verdicts say anything of models: they rate them, or grade what they wrote."""
+        return any(judge.shape is not Shape.NONE for judge in self.judges)
+
+    @property
     def asks_contestants(self) -> bool:
         """Whether its respondents write completions, as those of `<name> (completions)` do, and judge nothing."""
         return all(judge.protocol == GENERATE for judge in self.judges)

@@ -11,6 +11,7 @@ __all__ = [
     "GENERATE",
     "RECORDED",
     "UNSENT",
+    "AnswerGrade",
     "Ballot",
     "Battle",
     "Completion",
@@ -240,9 +241,17 @@ class Preference:
     criteria: tuple[tuple[float, float], ...] = ()
 
 
+class AnswerGrade(IntEnum):
+    """The grade of one completion, as protocols read it, stores keep it and ratings count it."""
+
+    INCORRECT = 0
+    CORRECT = 1
+    NOT_ATTEMPTED = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A reading of one completion: 1 yes, 0 no, 2 not attempted, and the word that said so."""
+    """A reading of one completion: an `AnswerGrade`, or of a yes-or-no question 1 and 0; and the word that said so."""
 
     label: int
     word: str
@@ -290,7 +299,7 @@ class Verdict:
     trial: bytes
     status: Status
     label: int | None = None
-    """+1 A, 0 tie, -1 B of a battle; of one completion 1 yes, 0 no, 2 not attempted."""
+    """+1 A, 0 tie, -1 B of a battle; of one completion an `AnswerGrade`, or of a yes-or-no question 1 and 0."""
     score: float | None = None
     criteria: tuple[float, ...] = ()
     """A's and B's score on each criterion in turn."""

@@ -30,10 +30,11 @@ from venire.ratings.pairwise.components import largest_group, strong_components_
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
+from venire.reports.grades import GradeBoard
 from venire.reports.wording import elo_text, pairs_asked_text
 from venire.storage.transfer import memory
 
-__all__ = ["Board", "ModelRow", "build", "order_by_wins", "outside_ratings", "peer_facts"]
+__all__ = ["Board", "ModelRow", "build", "order_by_wins", "outside_ratings", "peer_facts", "with_grades"]
 
 _SECONDS = 1.0
 """Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
@@ -48,7 +49,8 @@ class ModelRow:
     judgments. Models of one `tier` are not separated from the tier's first; `best` is the probability that the model's
     true rating is the highest. `group` counts from 1 and is None where all models were rated together; `reference` is a
     rating known in advance; `figures` are specific to the method. `position` is the place in the order of a method that
-    gives an order, equal models at their mean; otherwise None.
+    gives an order, equal models at their mean; otherwise None. `accuracy` is the share of attempted answers that were
+    graded correct, with its interval, and `not_attempted` the share of graded answers that were not attempted.
     """
 
     model: str
@@ -65,6 +67,10 @@ class ModelRow:
     group: int | None = None
     reference: float | None = None
     position: float | None = None
+    accuracy: float | None = None
+    accuracy_lo: float | None = None
+    accuracy_hi: float | None = None
+    not_attempted: float | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
 
 
@@ -74,7 +80,7 @@ class Board:
 
     `verdicts` is the origin of the verdicts, None where there are no verdicts. `judge_figures` are the method's
     figures of judges, by figure and by judge: None for a judge that it did not use. `ordered` is true for a method
-    that gives an order and no ratings.
+    that gives an order and no ratings. `grades` is what judges of single completions said, None where there are none.
     """
 
     method: str
@@ -85,12 +91,14 @@ class Board:
     diagnostics: Mapping[str, Any]
     judge_figures: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     ordered: bool = False
+    grades: GradeBoard | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
 
-        A model has `group` only where there are several groups, `reference` only where a reference is known, and
-        `position` only under a method that gives an order.
+        A model has `group` only where there are several groups, `reference` only where a reference is known, `position`
+        only under a method that gives an order, and `accuracy` only where it was graded; the board has `grades` only
+        where there are grades.
         """
         board = {
             "method": self.method,
@@ -103,6 +111,8 @@ class Board:
             ],
             "diagnostics": self.diagnostics,
         }
+        if self.grades is not None:
+            board["grades"] = self.grades.to_json()
         rounded: dict[str, Any] = _rounded(board)
         return rounded
 
@@ -138,19 +148,25 @@ class Board:
     def _repr_html_(self) -> str:
         """The models as an HTML table for notebooks, with all texts escaped."""
         heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics['level']:g} %"]
-        heads += ["rank", "judgments", *(["group"] if any(row.group is not None for row in self.models) else [])]
+        heads += ["rank", "judgments"]
         lines = [
-            [f"{place}", row.model, *_html_figures(row, self.ordered), f"{row.battles}", f"{row.group or ''}"]
+            [f"{place}", row.model, *_html_figures(row, self.ordered), f"{row.battles}"]
             for place, row in enumerate(self.models, start=1)
         ]
+        more = {
+            "accuracy": ["" if row.accuracy is None else f"{row.accuracy:.1%}" for row in self.models],
+            "group": [f"{row.group or ''}" for row in self.models],
+        }
+        for name, column in more.items():
+            if any(column):
+                heads.append(name)
+                lines = [[*line, cell] for line, cell in zip(lines, column, strict=True)]
         notes = [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
         notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
         notes += [said for said in [pairs_asked_text(self.diagnostics)] if said]
         notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
         head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells[: len(heads)])}</tr>" for cells in lines
-        )
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines)
         if self.unrated:
             notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -165,8 +181,36 @@ _COLUMNS: dict[str, type] = {
     "group": int,
     "reference": float,
     "position": float,
+    **dict.fromkeys(("accuracy", "accuracy_lo", "accuracy_hi", "not_attempted"), float),
 }
 """Columns of a board as a table, in order: those of `ModelRow`, but for the method's own figures, which follow."""
+
+
+_OF_GRADES = ("accuracy", "accuracy_lo", "accuracy_hi", "not_attempted")
+
+
+def with_grades(board: Board, grades: GradeBoard) -> Board:
+    """A board with its part from grades; where no verdict rates models, its models are those graded, by accuracy."""
+    table = grades.accuracy
+    if table is None:
+        return replace(board, grades=grades)
+    rows = {row.model: row for row in table.models}
+    models = board.models
+    if not models and not sum(board.diagnostics["statuses"].values()):
+        models = tuple(ModelRow(name, *(None,) * 7, 0) for name in rows)
+    graded = [
+        replace(
+            model,
+            accuracy=rows[model.model].accuracy,
+            accuracy_lo=rows[model.model].lo,
+            accuracy_hi=rows[model.model].hi,
+            not_attempted=rows[model.model].not_attempted,
+        )
+        if model.model in rows
+        else model
+        for model in models
+    ]
+    return replace(board, models=tuple(graded), grades=grades)
 
 
 def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
@@ -354,6 +398,7 @@ def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:
     plain = asdict(row)
     figures = plain.pop("figures")
     left_out = {name for name in ("group", "reference") if plain[name] is None} | (set() if ordered else {"position"})
+    left_out |= {name for name in _OF_GRADES if plain[name] is None}
     return {**{key: value for key, value in plain.items() if key not in left_out}, **figures}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.arena.records import Status
+from venire.arena.records import AnswerGrade, Status
 from venire.boards.rate import choose_campaign
 from venire.judges.parsing.verdict_formats import (
     VERDICT_FORMATS,
@@ -195,7 +195,11 @@ def dialect_list() -> list[dict[str, Any]]:
 _LABELS = {1: "model_a", 0: "tie", -1: "model_b"}
 
 
-_GRADES = {1: "yes", 0: "no", 2: "not attempted"}
+_GRADES: dict[int, str] = {
+    AnswerGrade.CORRECT: "yes",
+    AnswerGrade.INCORRECT: "no",
+    AnswerGrade.NOT_ATTEMPTED: "not attempted",
+}
 
 
 @dataclass(frozen=True, slots=True)

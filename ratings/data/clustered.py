@@ -15,7 +15,14 @@ from scipy.sparse import coo_array
 from venire.arena.errors import InputError
 from venire.ratings.data.statistics import student
 
-__all__ = ["ClusteredMean", "cluster_codes", "clustered_difference", "clustered_mean", "outer_products_by_cluster"]
+__all__ = [
+    "ClusteredMean",
+    "cluster_codes",
+    "clustered_difference",
+    "clustered_mean",
+    "outer_products_by_cluster",
+    "score_interval",
+]
 
 Vector = NDArray[np.float64]
 
@@ -49,12 +56,37 @@ class ClusteredMean:
         half = float(student.ppf(0.5 + level / 2.0, self.clusters - 1)) * self.se
         return self.value - half, self.value + half
 
+    def share_interval(self, level: float = 0.95) -> tuple[float | None, float | None]:
+        """Interval of a share of rows (values 0 or 1), within 0 and 1; both bounds are None without a standard error.
+
+        Wilson's score interval at the effective number of rows, `p (1 - p) / se^2`, with Student's t for the normal
+        quantile: Franco, Little, Louis and Slud 2019, *Comparative Study of Confidence Intervals for Proportions in
+        Complex Sample Surveys*. The number is at most that of the rows; where all rows agree, so that nothing
+        scatters, it is that of the clusters.
+        """
+        if self.value is None or self.se is None:
+            return None, None
+        spread = self.value * (1.0 - self.value)
+        rows = min(float(self.n), spread / self.se**2) if self.se > 0.0 else float(self.n)
+        if spread < 1e-12:
+            rows = float(self.clusters)
+        return score_interval(self.value, rows, float(student.ppf(0.5 + level / 2.0, self.clusters - 1)))
+
     def beyond(self, middle: float) -> float:
         """The distance of the value from `middle` in standard errors; 0 where that is unknown."""
         if self.value is None or self.se is None:
             return 0.0
         apart = abs(self.value - middle)
         return apart / self.se if self.se > 1e-12 else (float("inf") if apart > 1e-9 else 0.0)
+
+
+def score_interval(share: float, rows: float, quantile: float) -> tuple[float, float]:
+    """Wilson's bounds of a share of `rows` independent rows: within 0 and 1, and of some width at both ends."""
+    square = quantile * quantile
+    middle = (share * rows + square / 2.0) / (rows + square)
+    half = quantile / (rows + square) * float(np.sqrt(rows * share * (1.0 - share) + square / 4.0))
+    # At the ends the bound is the end itself, which rounding would miss.
+    return (0.0 if share <= 0.0 else max(0.0, middle - half)), (1.0 if share >= 1.0 else min(1.0, middle + half))
 
 
 def clustered_mean(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
 from math import sqrt
 from typing import Literal
 
@@ -15,17 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.records import AnswerGrade
+from venire.ratings.data.clustered import clustered_mean, score_interval
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_level
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
-from venire.ratings.pairwise.win_rate import mean_and_error
 
 __all__ = [
     "PAIR_KINDS",
-    "AnswerGrade",
     "DirectAccuracy",
     "KindRatings",
     "PairKind",
@@ -38,14 +37,6 @@ __all__ = [
 
 PairKind = Literal["discriminative", "non-discriminative", "unattempted"]
 PAIR_KINDS: tuple[PairKind, ...] = ("discriminative", "non-discriminative", "unattempted")
-
-
-class AnswerGrade(IntEnum):
-    """Grade of one answer."""
-
-    NOT_ATTEMPTED = -1
-    INCORRECT = 0
-    CORRECT = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +52,19 @@ class KindRatings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectAccuracy:
-    """Share correct among attempted answers (n,), its standard error, and the number of graded answers attempted."""
+    """Share correct among attempted answers (n,), its standard error, and the interval `lo` to `hi` at `level`.
+
+    `attempted` and `graded` (n,) count answers; NaN where too few were attempted for a figure.
+    """
 
     models: tuple[str, ...]
     accuracy: NDArray[np.float64]
     se: NDArray[np.float64]
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
     attempted: NDArray[np.int64]
     graded: NDArray[np.int64]
+    level: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +118,16 @@ def rate_by_kind(
     return tuple(found)
 
 
-def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int32] | None = None) -> DirectAccuracy:
+def direct_accuracy(
+    model: ArrayLike, grade: ArrayLike, cluster: ArrayLike | None = None, *, level: float = 0.95
+) -> DirectAccuracy:
     """Accuracy of each model by a judge that grades answers one at a time, from rows of answers.
 
     Source: the direct judge of Remeli and Hardt 2026.
 
-    Models are sorted by name. The error is the standard error of a mean with n - 1, over clusters where `cluster` is
-    given; NaN below two. Raises `InputError` for columns of unequal length and for a value that is not an
-    `AnswerGrade`.
+    Models are sorted by name. The error is the standard error of a mean with n - 1, over clusters where `cluster`
+    (rows,) is given, and the interval that of `ClusteredMean.share_interval`; both NaN below two. Raises `InputError`
+    for columns of unequal length, for a value that is not an `AnswerGrade`, and for a level outside (0, 1).
 
     >>> from venire.ratings import direct_accuracy
     >>> found = direct_accuracy(["a", "a", "b"], [1, 0, 1])
@@ -138,19 +137,28 @@ def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int3
     names, grades = np.asarray(model).astype(str), _answer_grades("grade", grade)
     if names.shape != grades.shape:
         raise InputError(f"model has {len(names)} rows, grade {len(grades)}; give one grade an answer")
+    check_level(level)
+    units = np.arange(len(grades)) if cluster is None else np.asarray(cluster)
+    if units.shape != grades.shape:
+        raise InputError(f"cluster has {len(units)} rows, grade {len(grades)}; give one cluster an answer")
     found, code = np.unique(names, return_inverse=True)
     tried = grades != AnswerGrade.NOT_ATTEMPTED
     figures = []
     for one in range(len(found)):
         own = (code == one) & tried
-        right = (grades[own] == AnswerGrade.CORRECT).astype(np.float64)
-        figures.append(mean_and_error(right, cluster=None if cluster is None else cluster[own]))
+        share = clustered_mean(grades[own] == AnswerGrade.CORRECT, units[own])
+        figures.append((share.value, share.se, *share.share_interval(level)))
+    # None, of too few answers, becomes NaN
+    accuracy, se, lo, hi = np.array(figures, dtype=np.float64).reshape(-1, 4).T
     return DirectAccuracy(
         models=tuple(found.tolist()),
-        accuracy=np.array([mean for mean, _ in figures]),
-        se=np.array([error for _, error in figures]),
+        accuracy=accuracy,
+        se=se,
+        lo=lo,
+        hi=hi,
         attempted=np.bincount(code[tried], minlength=len(found)),
         graded=np.bincount(code, minlength=len(found)),
+        level=level,
     )
 
 
@@ -172,8 +180,10 @@ def preference_shift(
             raise InputError(f"{preferred} of {total} is not possible: give how often A was preferred, and of how many")
     check_level(level)
     quantile = float(norm.ppf(0.5 + level / 2.0))
-    on_a, low_a, high_a = _score_interval(preferred_on_a, total_on_a, quantile)
-    on_b, low_b, high_b = _score_interval(preferred_on_b, total_on_b, quantile)
+    on_a, on_b = preferred_on_a / total_on_a, preferred_on_b / total_on_b
+    (low_a, high_a), (low_b, high_b) = (
+        score_interval(share, total, quantile) for share, total in ((on_a, total_on_a), (on_b, total_on_b))
+    )
     shift = on_a - on_b
     return PreferenceShift(
         shift=shift,
@@ -181,14 +191,6 @@ def preference_shift(
         hi=shift + sqrt((high_a - on_a) ** 2 + (on_b - low_b) ** 2),
         level=level,
     )
-
-
-def _score_interval(count: float, total: float, quantile: float) -> tuple[float, float, float]:
-    """A share with Wilson's bounds."""
-    share, square = count / total, quantile * quantile
-    middle = (count + square / 2.0) / (total + square)
-    half = quantile / (total + square) * sqrt(total * share * (1.0 - share) + square / 4.0)
-    return share, middle - half, middle + half
 
 
 def _of_kind(
@@ -214,6 +216,6 @@ def _answer_grades(argument: str, values: ArrayLike) -> NDArray[np.int64]:
         row = int(np.argmax(wrong)) if grades.ndim == 1 else 0
         given = grades[row] if grades.ndim == 1 and len(grades) else grades
         raise InputError(
-            f"{argument}, row {row}: {given!s} is not a grade: give 1 correct, 0 incorrect, -1 not attempted"
+            f"{argument}, row {row}: {given!s} is not a grade: give 1 correct, 0 incorrect, 2 not attempted"
         )
     return grades.astype(np.int64)

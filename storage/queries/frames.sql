@@ -8,6 +8,15 @@ select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v
 -- Every completion that a battle of a campaign shows.
 select id, text from completion where id in (select unnest(t.shown) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null);
 
+-- name: grades
+-- Verdicts of some judges on single completions of what is in force in some campaigns, each once; edited completions are left out.
+select t.respondent, t.instruction, s.model, t.repeat, v.status, coalesce(v.label, 0)::tinyint label
+  from trial t join settled v on v.trial = t.id join completion s on s.id = t.shown[1]
+  where t.model_a is null and len(t.shown) = 1 and s.variant = '' and t.respondent in (select unnest($respondents)) and t.id in (select trial from planned where campaign in (select unnest($campaigns)));
+
+-- name: instruction_categories
+select external_id, category from instruction order by id;
+
 -- name: model_names
 select id, name from model order by id;
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from venire.arena.battles import Ballots, Battles
+from venire.arena.battles import Ballots, Battles, Grades
 from venire.arena.records import Origin
 from venire.storage.plans.trial_states import TrialStates, respondents, trial_states
 from venire.storage.store.store import Store
@@ -30,6 +30,7 @@ __all__ = [
     "campaigns",
     "elos",
     "families",
+    "grades",
     "judge_progress",
     "judges",
     "people",
@@ -210,6 +211,44 @@ def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:
         repeat=heads["repeat"][order].astype(np.int32),
         rank=rank[order],
     ), heads["status"][order].astype(np.int8)
+
+
+def grades(store: Store, campaigns: Sequence[int], judges: Sequence[JudgeRow]) -> Grades:
+    """What some judges said of single completions in some campaigns, each verdict once; rows in an order of names.
+
+    Of a judge that is given under two names, the first is taken.
+    """
+    rows = {row.respondent: row for row in reversed(judges)}
+    found = store.arrays("grades", campaigns=list(campaigns), respondents=list(rows))
+    columns = {name: _plain(column) for name, column in found.items()}
+    models, model = _encode(columns["model"], dict(store.read("model_names")))
+    # Judges of two campaigns may share a name: the protocol and the number tell them apart.
+    numbers, number = np.unique(columns["respondent"], return_inverse=True)
+    asked = sorted(range(len(numbers)), key=lambda place: _judge_order(rows[int(numbers[place])]))
+    position = np.empty(len(numbers), dtype=np.int32)
+    position[asked] = np.arange(len(numbers), dtype=np.int32)
+    judge = position[number]
+    instructions, instruction = _encode(columns["instruction"], dict(store.read("instruction_names")))
+    categories: dict[str, str] = dict(store.read("instruction_categories"))
+    order = np.lexsort([columns["repeat"], instruction, model, judge])
+    of_judges = [rows[int(numbers[place])] for place in asked]
+    return Grades(
+        models=models,
+        judges=tuple(row.name for row in of_judges),
+        protocols=tuple(row.protocol for row in of_judges),
+        instructions=instructions,
+        categories=tuple(categories[name] for name in instructions),
+        model=model[order],
+        judge=judge[order],
+        instruction=instruction[order],
+        repeat=columns["repeat"][order].astype(np.int32),
+        status=columns["status"][order].astype(np.int8),
+        label=columns["label"][order].astype(np.int8),
+    )
+
+
+def _judge_order(row: JudgeRow) -> tuple[str, str, int]:
+    return row.name, row.protocol, row.respondent
 
 
 def people(store: Store) -> tuple[PeopleRow, ...]:

@@ -57,6 +57,7 @@ def audited(
         raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
     chosen = options or Options()
     verdicts = read(source, chosen.covariates)
+    verdicts.refuse_grades_alone()
     case = case_of(source, verdicts, replace(chosen, seed=verdicts.seed) if own_seed or options is None else chosen)
     return audit_case(case, origins=verdicts.origins, checks=checks, source=verdicts.facts, note=verdicts.note)
 

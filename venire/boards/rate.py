@@ -12,6 +12,7 @@ from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
+from venire.boards.grades import StoredGrades, graders, read_grades
 from venire.configs.loading import resolve, store_of
 from venire.configs.schema import Campaign
 from venire.judges import PROTOCOLS
@@ -21,7 +22,7 @@ from venire.ratings.data.style import STYLE_NAMES, same_family, style_covariates
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
-from venire.reports.board import Board, build
+from venire.reports.board import Board, build, with_grades
 from venire.reports.comparison import Comparison
 from venire.reports.wording import few
 from venire.storage.plans import plans
@@ -104,7 +105,7 @@ class Verdicts:
 
     `ballots` are the verdicts of ballot judges next to those of pair judges, for methods that need ballots; `note`
     reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
-    campaign's interim analyses, where a policy chose pairs by what was known of them.
+    campaign's interim analyses, where a policy chose pairs by what was known of them. `grades` are those of the store.
     """
 
     battles: Battles
@@ -119,6 +120,7 @@ class Verdicts:
     ballots: Battles | None = None
     note: str | None = None
     method: str = DEFAULT_METHOD
+    grades: StoredGrades | None = None
 
     def board(self, method: str | None = None, options: Options | None = None) -> Board:
         """The board by one method; raises InputError as `reports.board.build` does.
@@ -145,11 +147,21 @@ class Verdicts:
         if notes:
             extra["notes"] = [*board.diagnostics.get("notes", ()), *notes]
         more = {name: facts for name, facts in extra.items() if facts is not None}
-        return replace(board, diagnostics={**board.diagnostics, **more}) if more else board
+        board = replace(board, diagnostics={**board.diagnostics, **more}) if more else board
+        return board if self.grades is None else with_grades(board, self.grades.board(options.level))
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
+        self.refuse_grades_alone()
         return comparison.compare(self.battles, methods, options)
+
+    def refuse_grades_alone(self) -> None:
+        """Raise InputError where there are grades and no verdict that sets one model above another."""
+        if self.grades is not None and not len(self.battles.status):
+            raise InputError(
+                f"there are grades alone, of {few(self.grades.campaigns)}, and no verdicts on pairs or lists: `venire "
+                "rate` shows the accuracy of models from them"
+            )
 
 
 def places(source: Rateable) -> tuple[TableSource, ...]:
@@ -292,8 +304,9 @@ def _read(source: Source, features: Sequence[str]) -> Verdicts:
     with reading(stores[0]) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
     clustered = source.cluster != "none"
+    grades = None if found.grades is None else found.grades.clustered(clustered)
     ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
-    return replace(found, battles=replace(found.battles, clustered=clustered), ballots=ballots)
+    return replace(found, battles=replace(found.battles, clustered=clustered), ballots=ballots, grades=grades)
 
 
 def _refuse_for_store(source: Source) -> None:
@@ -355,20 +368,19 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
 def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence[str] = ()) -> Verdicts:
     """The verdicts of one campaign of an open store, with the store's data on its models and judges.
 
-    Ballots become pairs; if there are judges of pairs as well, ballots are kept separate. Raises InputError for a
-    campaign without judges of either kind, and for covariates of ballots.
+    Ballots become pairs; if there are judges of pairs as well, ballots are kept separate. A campaign whose judges
+    grade single completions has no battles. Raises InputError for a campaign without judges of any kind, and for
+    covariates of ballots.
     """
     judges = frames.judges(store, campaign.id)
     shapes = {judge.name: PROTOCOLS[judge.protocol].shape for judge in judges if judge.protocol in PROTOCOLS}
     of_lists = [judge for judge in judges if shapes.get(judge.name) is Shape.LIST]
     pairs = not shapes or Shape.PAIR in shapes.values()
-    if not pairs and not of_lists:
-        raise InputError(
-            f"campaign {campaign.name!r} has no judge of pairs or of lists to rate models from: what its judges said "
-            "is in the view grade: venire sql STORE 'select * from grade'"
-        )
+    if not pairs and not of_lists and not graders(judges):
+        raise InputError(f"campaign {campaign.name!r} has no judge whose verdicts say anything of models")
     if features and not pairs:
-        raise InputError(f"campaign {campaign.name!r} has ballots alone, which have no covariates: leave them out")
+        kind = "ballots" if of_lists else "grades"
+        raise InputError(f"campaign {campaign.name!r} has {kind} alone, which have no covariates: leave them out")
     families = frames.families(store)
     judge_families = {judge.name: judge.family for judge in judges if judge.family is not None}
     ballots = _campaign_ballots(store, campaign) if of_lists else None
@@ -380,9 +392,10 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         )
     else:
         battles = frames.battles(store, campaign.id)
+    origins = {judge.origin for judge in judges}
     return Verdicts(
         replace(battles, peers=_judging_models(store, judges, battles.models)),
-        origins={judge.origin for judge in judges},
+        origins=origins,
         reference=frames.elos(store),
         families=families,
         judge_families=judge_families,
@@ -393,6 +406,7 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         else None,
         note=_ballots_left_out(of_lists) if of_lists and pairs else None,
         method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
+        grades=read_grades(store, campaign, origins),
     )
 
 
@@ -409,9 +423,16 @@ def _generates(store: Store, campaign: frames.CampaignRow) -> bool:
     return bool(asked) and all(one.protocol == GENERATE for one in asked)
 
 
+def _rates_models(store: Store, campaign: frames.CampaignRow) -> bool:
+    """Whether any judge of a campaign sets one model above another, and does not grade each by itself."""
+    judges = frames.judges(store, campaign.id)
+    return len(graders(judges)) < len(judges)
+
+
 def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
     """The named campaign, or the only one that judges and does not place a model on another campaign's board.
 
+    A campaign that rates models comes before those that only grade completions, whose grades its board shows too.
     Raises InputError that lists the existing campaigns.
     """
     there = [one for one in frames.campaigns(store) if not _generates(store, one)]
@@ -420,7 +441,8 @@ def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
     names = ", ".join(one.name for one in there)
     if name is None:
         boards = [one for one in there if not one.name.startswith(PLACING)]
-        there = boards if len(boards) == 1 else there
+        rated = [one for one in boards if _rates_models(store, one)]
+        there = next((those for those in (boards, rated) if len(those) == 1), there)
         if len(there) > 1:
             raise InputError(f"the store {store.path} has several campaigns, name one with --campaign: {names}")
         return there[0]

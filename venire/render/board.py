@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 
 from venire.ratings.methods.methods import METHODS
+from venire.render.grades import columns_by_width, show_grades
 from venire.render.screen import tabulate
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
@@ -38,6 +38,9 @@ _MAX_NAMED = 5
 def show_board(screen: Console, board: Board) -> None:
     """Models by rating and judges by consistency, with what a reader needs to doubt them."""
     facts = board.diagnostics
+    if board.grades is not None and not sum(facts["statuses"].values()):  # nobody has set one model above another
+        show_grades(screen, board.grades)
+        return
     if not board.models and facts["reason"]:
         screen.print(f"no ratings: {facts['reason']}")
         return
@@ -52,6 +55,9 @@ def show_board(screen: Console, board: Board) -> None:
     _show_predictions(screen, board)
     if peers := facts.get("peers"):
         show_peers(screen, peers, board.verdicts)
+    if board.grades is not None:
+        screen.print()
+        show_grades(screen, board.grades)
 
 
 def _show_models(screen: Console, board: Board) -> None:
@@ -94,7 +100,7 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
         kendall = comparison.kendall[place]
         columns.append([method, *cells, "" if kendall is None else f"{kendall:.3f}"])
     title: str | None = f"Rank by method, and places moved from {comparison.methods[0]}"
-    for part in _columns_by_width(names, columns, screen.width):
+    for part in columns_by_width(names, columns, screen.width):
         tabulate(
             screen, ["model", *(column[0] for column in part)], list(zip(names, *part, strict=True))[1:], title=title
         )
@@ -111,20 +117,6 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
 
 def _moved(rank: int | None, moved: int | None) -> str:
     return "none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else "")
-
-
-def _columns_by_width(names: Sequence[str], columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
-    """The columns in parts, each as many as fit beside the names on a screen of this width, one at least."""
-    part: list[list[str]] = []
-    left = room = width - min(max(map(cell_len, names)), width // 3)  # longer names are broken
-    for column in columns:
-        size = 2 + max(map(cell_len, column))
-        if part and size > left:
-            yield part
-            part, left = [], room
-        part.append(column)
-        left -= size
-    yield part
 
 
 def _show_source(screen: Console, source: Mapping[str, Any]) -> None:

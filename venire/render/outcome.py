@@ -104,7 +104,7 @@ def show_outcome(
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
     if session.role == "contestant":
         _show_generated(out, session)
-    elif session.campaign.rates_models:
+    elif session.campaign.has_board:
         show_readability(screen, judge_readability(session.store, session.planned.id), session.campaign.store)
         _show_board(out, session)
     else:
@@ -229,7 +229,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
             screen.print(unanswered_hint(paid, again))
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
-        look = "rate" if verb == "run" and session.campaign.rates_models else "status"
+        look = "rate" if verb == "run" and session.campaign.has_board else "status"
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]

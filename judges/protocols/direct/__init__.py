@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
+from venire.arena.records import AnswerGrade, Conversation, Grade, Material, Reply, Shape, Trial
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
@@ -17,9 +17,20 @@ from venire.judges.prompts import choose, fixed, show_completion, show_instructi
 __all__ = ["DIRECT", "DIRECT_REFERENCE", "PROMPTS", "direct", "direct_reference"]
 
 PROMPTS = ("question", "repair")
-_WORD = {1: "correct", 0: "incorrect", 2: "not attempted"}
+_WORD = {
+    AnswerGrade.CORRECT: "correct",
+    AnswerGrade.INCORRECT: "incorrect",
+    AnswerGrade.NOT_ATTEMPTED: "not attempted",
+}
 _GRADES = Words(
-    {"a": 1, "b": 0, "c": 2, "correct": 1, "incorrect": 0, "not attempted": 2, "not_attempted": 2, "not-attempted": 2},
+    {
+        "a": AnswerGrade.CORRECT,
+        "b": AnswerGrade.INCORRECT,
+        "c": AnswerGrade.NOT_ATTEMPTED,
+        "correct": AnswerGrade.CORRECT,
+        "incorrect": AnswerGrade.INCORRECT,
+        **dict.fromkeys(("not attempted", "not_attempted", "not-attempted"), AnswerGrade.NOT_ATTEMPTED),
+    },
     re.compile(r"\b[ABC]\b|(?i:\bnot[ _-]attempted\b|\bincorrect\b|\bcorrect\b)"),
 )
 
@@ -55,7 +66,7 @@ def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
     if (found := read_word(reply.text, _GRADES)) is None:
         return None
     label, rule = found
-    return Grade(label, _WORD[label]), rule, rule in WHOLE_LETTERS
+    return Grade(int(label), _WORD[AnswerGrade(label)]), rule, rule in WHOLE_LETTERS
 
 
 _EXAMPLES = (

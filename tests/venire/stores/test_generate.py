@@ -79,15 +79,14 @@ def test_a_board_is_that_of_the_campaign_that_judges_pairs(venire: Venire, write
     assert {one["model"] for one in board["models"]} == {"gpt-4-0613", "claude-v1"}
 
 
-def test_what_no_board_can_be_made_of_is_said_with_where_it_is(venire: Venire, write: Callable[..., Path]) -> None:
+def test_what_contestants_wrote_is_graded_and_has_a_board(venire: Venire, write: Callable[..., Path]) -> None:
     path = write("direct")
     assert venire("generate", path, "--yes").code == 0
     done = venire("run", path, "--yes")
     assert done.code == 0, done.err
-    assert "direct" in done.out
-    rated = venire("rate", path.with_suffix(".duckdb"))
-    assert rated.code == 2
-    assert "the view grade" in rated.err
+    assert "Accuracy   direct   verdicts: simulated" in done.out
+    rated = venire("rate", path.with_suffix(".duckdb"), "--json").json()
+    assert {one["model"] for one in rated["grades"]["accuracy"][0]["models"]} == {"gpt-4-0613", "claude-v1"}
 
 
 def test_the_budget_of_the_generation_ends_it_with_3_and_what_was_written_counts(

@@ -1,0 +1,285 @@
+"""The part of a board that comes from grades of single completions: accuracy, what was not attempted, echoes.
+
+Source: Remeli and Hardt 2026, *Correct Looks Better: Pairwise Comparisons Reveal Accuracy Rankings*, arXiv 2606.09409.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Grades
+from venire.arena.records import AnswerGrade, Status
+from venire.ratings.data.clustered import clustered_mean
+from venire.ratings.diagnostics.accuracy import direct_accuracy
+
+__all__ = ["AccuracyRow", "AccuracyTable", "GradeBoard", "GraderRow", "ShareRow", "grade_board"]
+
+ECHO = "echo"
+"""The protocol that asks whether an answer goes on after its end; all others grade answers."""
+REFERENCE = "direct-reference"
+DIRECT = "direct"
+_FIRST = (REFERENCE, DIRECT)
+"""Protocols whose grades are nearest to the truth, in this order; others follow by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRow:
+    """A share of `rows` with its standard error and interval; None where there are too few rows for a figure."""
+
+    share: float | None
+    se: float | None
+    lo: float | None
+    hi: float | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyRow:
+    """One model's grades: `accuracy` is the share correct among attempted answers, with its interval `lo` to `hi`.
+
+    `correct`, `attempted` and `graded` count grades that were read, over all judges and repeats, `unparsed` those that
+    were not; `not_attempted` is the share of graded answers. `categories` holds the accuracy in each category.
+    """
+
+    model: str
+    accuracy: float | None
+    se: float | None
+    lo: float | None
+    hi: float | None
+    correct: int
+    attempted: int
+    graded: int
+    not_attempted: float | None
+    unparsed: int
+    categories: Mapping[str, ShareRow] = field(default_factory=dict)
+
+    @property
+    def parse_rate(self) -> float:
+        """Share of the replies about this model's answers that were read."""
+        asked = self.graded + self.unparsed
+        return self.graded / asked if asked else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyTable:
+    """Accuracy by one protocol, the most accurate model first; `instructions` counts those with a grade.
+
+    `categories` are those of the instructions, empty where there are fewer than two.
+    """
+
+    protocol: str
+    judges: tuple[str, ...]
+    instructions: int
+    models: tuple[AccuracyRow, ...]
+    categories: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> dict[str, float]:
+        """Accuracy by model, of those that attempted any answer."""
+        return {row.model: row.accuracy for row in self.models if row.accuracy is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class GraderRow:
+    """One judge of single completions: its grades over all models, each None where it gave none.
+
+    `yes` is the share of attempted answers that it took for correct, or of answers that it found to echo.
+    """
+
+    judge: str
+    protocol: str
+    yes: float | None
+    not_attempted: float | None
+    graded: int
+    unparsed: int
+    accuracy: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GradeBoard:
+    """What grades say of the models of a board.
+
+    `verdicts` is their origin, `campaigns` names the campaigns they were given in, `cluster` what intervals are
+    clustered by. `tables` has one table for each protocol that grades answers, that nearest to the truth first.
+    """
+
+    verdicts: str | None
+    campaigns: tuple[str, ...]
+    level: float
+    cluster: str
+    tables: tuple[AccuracyTable, ...]
+    graders: tuple[GraderRow, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> AccuracyTable | None:
+        """The table that ratings are held against: by reference answers where there are grades of that kind."""
+        return self.tables[0] if self.tables else None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The grades as flat dicts, one for each protocol and model: `AccuracyRow` with its protocol, not rounded."""
+        return [
+            {"protocol": table.protocol, **{name: value for name, value in asdict(row).items() if name != "categories"}}
+            for table in self.tables
+            for row in table.models
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The grades as plain values."""
+        return {
+            "verdicts": self.verdicts,
+            "campaigns": list(self.campaigns),
+            "level": self.level,
+            "cluster": self.cluster,
+            "accuracy": [_table_json(table) for table in self.tables],
+            "judges": [asdict(row) for row in self.graders],
+            "notes": list(self.notes),
+        }
+
+
+def _table_json(table: AccuracyTable) -> dict[str, Any]:
+    """A table; its models have `categories` only where there are several."""
+    plain = asdict(table)
+    plain["models"] = [
+        {name: value for name, value in row.items() if name != "categories" or table.categories}
+        for row in plain["models"]
+    ]
+    return plain
+
+
+def grade_board(
+    grades: Grades,
+    *,
+    verdicts: str | None,
+    campaigns: Sequence[str] = (),
+    level: float = 0.95,
+    notes: Iterable[str] = (),
+) -> GradeBoard:
+    """Accuracy of each model by each protocol, from the grades of single completions.
+
+    Errors are clustered by instruction, since a hard one is hard for all. Raises `InputError` for a level outside
+    (0, 1).
+    """
+    asked = sorted(set(grades.protocols) - {ECHO}, key=lambda name: (*(name != one for one in _FIRST), name))
+    return GradeBoard(
+        verdicts=verdicts,
+        campaigns=tuple(campaigns),
+        level=level,
+        cluster="instructions" if grades.clustered else "none",
+        tables=tuple(_accuracy_table(grades, name, level) for name in asked),
+        graders=tuple(_grader(grades, code) for code in range(len(grades.judges))),
+        notes=tuple(notes),
+    )
+
+
+def of_protocol(grades: Grades, protocol: str) -> NDArray[np.bool_]:
+    """Which rows (rows,) judges of a protocol gave."""
+    asked = np.array([name == protocol for name in grades.protocols], dtype=np.bool_)
+    return np.asarray(asked[grades.judge])
+
+
+def _accuracy_table(grades: Grades, protocol: str, level: float) -> AccuracyTable:
+    asked = of_protocol(grades, protocol)
+    read = asked & (grades.status == Status.OK)
+    categories = _categories(grades, read)
+    of_category = np.array([categories.index(name) if categories else 0 for name in _named(grades, categories)])
+    by_category = {
+        name: _by_model(grades, read & (of_category[grades.instruction] == code), level)
+        for code, name in enumerate(categories)
+    }
+    unparsed = np.bincount(grades.model[asked & ~read], minlength=len(grades.models))
+    rows = [
+        AccuracyRow(
+            **found,
+            unparsed=int(unparsed[grades.models.index(model)]),
+            categories={name: _share_row(those.get(model)) for name, those in by_category.items()},
+        )
+        for model, found in _by_model(grades, read, level).items()
+    ]
+    rows += [
+        AccuracyRow(grades.models[code], None, None, None, None, 0, 0, 0, None, int(unparsed[code]))
+        for code in np.flatnonzero(unparsed).tolist()
+        if grades.models[code] not in {row.model for row in rows}
+    ]
+    return AccuracyTable(
+        protocol=protocol,
+        judges=tuple(name for name, one in zip(grades.judges, grades.protocols, strict=True) if one == protocol),
+        instructions=len(np.unique(grades.instruction[read])),
+        models=tuple(sorted(rows, key=_place)),
+        categories=categories,
+    )
+
+
+def _named(grades: Grades, categories: Sequence[str]) -> list[str]:
+    """The category of each instruction; of one without a grade any, since none of its rows is used."""
+    return [name if name in categories else (categories[0] if categories else "") for name in grades.categories]
+
+
+def _place(row: AccuracyRow) -> tuple[float, str]:
+    """Sort key: accuracy, highest first; shares that print alike stand by name."""
+    return (float("inf") if row.accuracy is None else -round(row.accuracy, 6), row.model)
+
+
+def _categories(grades: Grades, rows: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The categories of graded instructions in order, empty where there are fewer than two."""
+    found = sorted({grades.categories[code] for code in np.unique(grades.instruction[rows]).tolist()})
+    return tuple(found) if len(found) > 1 else ()
+
+
+def _by_model(grades: Grades, rows: NDArray[np.bool_], level: float) -> dict[str, dict[str, Any]]:
+    """The figures of `AccuracyRow` by model, from some rows."""
+    names = np.array(grades.models, dtype=np.str_)[grades.model[rows]]
+    labels = grades.label[rows]
+    found = direct_accuracy(names, labels, grades.instruction[rows] if grades.clustered else None, level=level)
+    right = {name: int(np.count_nonzero(labels[names == name] == AnswerGrade.CORRECT)) for name in found.models}
+    columns = [[_known(value) for value in getattr(found, name).tolist()] for name in ("accuracy", "se", "lo", "hi")]
+    return {
+        model: {
+            "model": model,
+            **dict(zip(("accuracy", "se", "lo", "hi"), figures, strict=True)),
+            "correct": right[model],
+            "attempted": attempted,
+            "graded": graded,
+            "not_attempted": (graded - attempted) / graded,
+        }
+        for model, attempted, graded, *figures in zip(
+            found.models, found.attempted.tolist(), found.graded.tolist(), *columns, strict=True
+        )
+    }
+
+
+def _share_row(found: Mapping[str, Any] | None) -> ShareRow:
+    if found is None:
+        return ShareRow(None, None, None, None, 0)
+    return ShareRow(found["accuracy"], found["se"], found["lo"], found["hi"], found["attempted"])
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _grader(grades: Grades, judge: int) -> GraderRow:
+    own = grades.judge == judge
+    read = own & (grades.status == Status.OK)
+    tried = read & (grades.label != AnswerGrade.NOT_ATTEMPTED)
+    graded = int(read.sum())
+
+    def yes(rows: NDArray[np.bool_]) -> float | None:
+        return clustered_mean(grades.label[rows] == AnswerGrade.CORRECT).value
+
+    return GraderRow(
+        judge=grades.judges[judge],
+        protocol=grades.protocols[judge],
+        yes=yes(tried),
+        not_attempted=(graded - int(tried.sum())) / graded if graded else None,
+        graded=graded,
+        unparsed=int(own.sum()) - graded,
+        accuracy={
+            grades.models[code]: yes(tried & (grades.model == code)) for code in np.unique(grades.model[own]).tolist()
+        },
+    )

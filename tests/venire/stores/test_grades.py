@@ -1,0 +1,139 @@
+"""`venire rate` where completions were graded one at a time, with and without verdicts on pairs beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import venire as vn
+from venire.orchestrator.recording.ending import Ending
+
+Venire = Callable[..., Any]
+
+GRADER = '[[judge]]\nname = "{0}"\nmodel = "simulated/{1}@1"\nprotocol = "{2}"\n'
+TRUTH = GRADER.format("truth", "gpt-4-0613", "direct-reference")
+DIRECT = GRADER.format("grader", "vicuna-13b", "direct")
+PAIRS = '[[judge]]\nname = "pairs"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "binary"\n'
+STORE = 'store = "shared.duckdb"\n'
+
+
+@pytest.fixture
+def campaign(folder: Path, write_campaign: Callable[..., Path], settle: Callable[..., Ending]) -> Callable[..., Path]:
+    """Writes a campaign of these judges on all instructions, with reference answers, and asks them."""
+    table = folder / "instructions.jsonl"
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    table.write_text(
+        "".join(json.dumps({**row, "reference": f"answer {n}"}) + "\n" for n, row in enumerate(rows)), encoding="utf-8"
+    )
+
+    def write(name: str, judges: str, *, instructions: int = 16, store: str = "") -> Path:
+        path = write_campaign(name=f"{name}.toml", instructions=instructions, judges=judges)
+        text = path.read_text(encoding="utf-8").replace('name = "small"', f'{store}name = "{name}"')
+        path.write_text(text, encoding="utf-8")
+        assert settle(path) is Ending.COMPLETE
+        return path
+
+    return write
+
+
+def test_a_store_with_grades_alone_has_a_board(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign("grades", TRUTH + DIRECT)
+    shown = venire("rate", path)
+    assert shown.code == 0, shown.err
+    assert "Leaderboard" not in shown.out
+    assert "Accuracy   direct-reference   verdicts: simulated" in shown.out
+    assert "Accuracy by category   direct-reference" in shown.out
+    assert "Judges that grade" in shown.out
+    board = venire("rate", path, "--json").json()
+    assert board["verdicts"] == board["grades"]["verdicts"] == "simulated"
+    table, without = board["grades"]["accuracy"]
+    assert (table["protocol"], without["protocol"]) == ("direct-reference", "direct")
+    assert table["judges"] == ["truth"]
+    counted = venire(
+        "sql",
+        path.with_suffix(".duckdb"),
+        "select model, count(*) filter (where grade = 'yes'), count(*) filter (where grade <> 'not_attempted'), "
+        "count(*) from grade where judge = 'truth' group by model order by model",
+        "--json",
+    ).json()
+    found = {row["model"]: row for row in table["models"]}
+    assert len(found) == 6
+    for row in counted:
+        model, right, attempted, graded = row.values() if isinstance(row, dict) else row
+        assert (found[model]["correct"], found[model]["attempted"], found[model]["graded"]) == (
+            right,
+            attempted,
+            graded,
+        )
+        assert found[model]["accuracy"] == pytest.approx(right / attempted, abs=1e-6)
+        assert found[model]["not_attempted"] == pytest.approx(1 - attempted / graded, abs=1e-6)
+        assert found[model]["lo"] < found[model]["accuracy"] < found[model]["hi"]
+    assert [row["model"] for row in board["models"]] == [row["model"] for row in table["models"]]
+    assert all(row["elo"] is None and row["accuracy"] is not None for row in board["models"])
+
+
+def test_pairs_and_grades_of_one_campaign_share_a_board(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign("both", PAIRS + DIRECT, instructions=4)
+    shown = venire("rate", path)
+    assert shown.out.index("Leaderboard") < shown.out.index("Accuracy   direct ")
+    board = vn.rate(path)
+    assert board.grades is not None
+    accuracy = {row["model"]: row["accuracy"] for row in board.grades.rows()}
+    assert {row["model"]: row["accuracy"] for row in board.rows()} == accuracy
+    assert all(row["battles"] for row in board.rows())
+    assert "accuracy" in board._repr_html_()
+
+
+def test_a_board_of_pairs_shows_the_grades_of_the_stores_other_campaigns(
+    venire: Venire, campaign: Callable[..., Path]
+) -> None:
+    campaign("graded", TRUTH + DIRECT, instructions=4, store=STORE)
+    path = campaign("paired", PAIRS + DIRECT.replace("grader", "own"), instructions=2, store=STORE)
+    store = path.with_name("shared.duckdb")
+    board = venire("rate", store, "--json").json()  # the only campaign that rates models
+    assert all(row["battles"] for row in board["models"])
+    assert board["grades"]["campaigns"] == ["paired", "graded"]
+    asked = {row["protocol"]: row["judges"] for row in board["grades"]["accuracy"]}
+    assert asked == {"direct-reference": ["truth"], "direct": ["own"]}
+    alone = venire("rate", store, "--campaign", "graded", "--json").json()
+    assert alone["grades"]["campaigns"] == ["graded"]
+    assert {row["protocol"]: row["judges"] for row in alone["grades"]["accuracy"]}["direct"] == ["grader"]
+
+
+def test_a_board_without_grades_says_nothing_of_them(venire: Venire, judged: Callable[..., Path]) -> None:
+    board = venire("rate", judged(), "--json").json()
+    assert "grades" not in board
+    assert "accuracy" not in board["models"][0]
+
+
+def test_what_needs_pairs_is_refused_with_what_there_is(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign("grades", DIRECT, instructions=2)
+    for words in (("audit", path), ("rate", path, "--compare")):
+        refused = venire(*words)
+        assert refused.code == 2
+        assert "there are grades alone, of grades, and no verdicts on pairs or lists" in refused.err
+    refused = venire("rate", path, "--covariate", "length")
+    assert refused.code == 2
+    assert "has grades alone, which have no covariates" in refused.err
+
+
+def test_rows_are_independent_where_asked(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign("grades", TRUTH + GRADER.format("again", "claude-3-opus", "direct-reference"), instructions=8)
+    boards = [venire("rate", path, "--json", *more).json()["grades"] for more in ((), ("--cluster", "none"))]
+    assert [one["cluster"] for one in boards] == ["instructions", "none"]
+    widths = [sum(row["hi"] - row["lo"] for row in one["accuracy"][0]["models"]) for one in boards]
+    assert widths[0] > widths[1]
+
+
+def test_the_end_of_a_run_shows_the_grades(venire: Venire, write_campaign: Callable[..., Path]) -> None:
+    path = write_campaign(instructions=2, judges=DIRECT)
+    done = venire("run", path, "--yes")
+    assert done.code == 0, done.err
+    assert "Accuracy   direct   verdicts: simulated" in done.out
+    result = vn.run(path)
+    assert result.board is not None
+    assert result.board.grades is not None

@@ -1,0 +1,68 @@
+"""Grades of single completions in a store, for the part of a board that is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from venire.arena.battles import Grades
+from venire.arena.records import Origin, Shape
+from venire.judges import PROTOCOLS
+from venire.reports.grades import GradeBoard, grade_board
+from venire.reports.wording import few
+from venire.storage.read import frames
+from venire.storage.store.store import Store
+
+__all__ = ["StoredGrades", "graders", "read_grades"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGrades:
+    """Grades of a store, the campaigns that they were given in, and remarks on what was left out."""
+
+    grades: Grades
+    campaigns: tuple[str, ...]
+    origin: Origin
+    notes: tuple[str, ...] = ()
+
+    def board(self, level: float) -> GradeBoard:
+        """The grades' part of a board, with intervals at a level (0 to 1)."""
+        return grade_board(
+            self.grades, verdicts=self.origin.value, campaigns=self.campaigns, level=level, notes=self.notes
+        )
+
+    def clustered(self, by_instruction: bool) -> StoredGrades:
+        """The same with errors clustered by instruction, or with rows that count as independent."""
+        return replace(self, grades=replace(self.grades, clustered=by_instruction))
+
+
+def graders(judges: Sequence[frames.JudgeRow]) -> tuple[frames.JudgeRow, ...]:
+    """Those of some judges that are shown one completion at a time."""
+    return tuple(one for one in judges if one.protocol in PROTOCOLS and PROTOCOLS[one.protocol].shape is Shape.SINGLE)
+
+
+def read_grades(store: Store, campaign: frames.CampaignRow, origins: Collection[Origin]) -> StoredGrades | None:
+    """The grades beside a campaign's board, None where there are none.
+
+    They are the campaign's own and, by protocols that it does not ask, those of the store's other campaigns: a grade is
+    about a completion, whichever campaign paid for it. Those of an origin other than the board's `origins` are left out
+    and noted.
+    """
+    own = graders(frames.judges(store, campaign.id))
+    asked = {one.protocol for one in own}
+    chosen, campaigns, other = list(own), [campaign] if own else [], []
+    for one in frames.campaigns(store):
+        more = [judge for judge in graders(frames.judges(store, one.id)) if judge.protocol not in asked]
+        if one.id == campaign.id or not more:
+            continue
+        kept = [judge for judge in more if judge.origin in origins]
+        chosen += kept
+        campaigns += [one] if kept else []
+        other += [one.name] if len(kept) < len(more) else []
+    if not chosen:
+        return None
+    grades = frames.grades(store, [one.id for one in campaigns], chosen)
+    if not len(grades):
+        return None
+    notes = (f"grades of another origin are left out: campaign {few(other)}",) if other else ()
+    return StoredGrades(grades, tuple(one.name for one in campaigns), chosen[0].origin, notes)

@@ -1,0 +1,130 @@
+"""Terminal output of a board's grades: accuracy of models, by category, and of each judge that grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+
+from venire.render.screen import tabulate
+from venire.reports.grades import DIRECT, REFERENCE, AccuracyTable, GradeBoard, GraderRow, ShareRow
+from venire.reports.wording import counted, few
+from venire.wording import plain
+
+__all__ = ["columns_by_width", "show_grades"]
+
+_MAX_GRADERS = 40
+_SEVERAL = 2
+
+
+def show_grades(screen: Console, grades: GradeBoard) -> None:
+    """Accuracy of the models by each protocol that grades answers, and by category; then the judges that grade."""
+    for number, table in enumerate(grades.tables):
+        if number:
+            screen.print()
+        _show_accuracy(screen, grades, table)
+        if table.categories:
+            _show_categories(screen, grades, table)
+    if len(grades.graders) >= _SEVERAL:
+        _show_graders(screen, grades)
+    for note in grades.notes:
+        screen.print(f"note: {plain(note)}")
+
+
+def _show_accuracy(screen: Console, grades: GradeBoard, table: AccuracyTable) -> None:
+    rows = table.models
+    columns: list[tuple[str, list[str]]] = [
+        ("", [f"{place}" for place in range(1, len(rows) + 1)]),
+        ("model", [plain(row.model) for row in rows]),
+        ("accuracy", [_percent(row.accuracy) or "none" for row in rows]),
+        (f"{100 * grades.level:g} %", [_interval(row.lo, row.hi) for row in rows]),
+        ("correct", [f"{row.correct}" for row in rows]),
+        ("attempted", [f"{row.attempted}" for row in rows]),
+        ("not attempted", [_percent(row.not_attempted) for row in rows]),
+        ("read", [_percent(row.parse_rate) for row in rows]),
+    ]
+    title = f"Accuracy   {plain(table.protocol)}   verdicts: {grades.verdicts}"
+    cells = list(zip(*(cells for _, cells in columns), strict=True))
+    tabulate(screen, [head for head, _ in columns], cells, name=1, title=title)
+    screen.print(_basis(grades, table), style="dim")
+
+
+def _basis(grades: GradeBoard, table: AccuracyTable) -> str:
+    """What the figures of a table are, and what they rest on."""
+    by = f"graded by {plain(few(table.judges))}"
+    against = {
+        REFERENCE: " against reference answers",
+        DIRECT: " without reference answers: what the judges take for correct",
+    }.get(table.protocol, "")
+    errors = f"over {counted(table.instructions, 'instruction')}"
+    errors = f"clustered {errors}" if grades.cluster != "none" else f"{errors}, answers as independent"
+    campaigns = f"; campaigns: {plain(few(grades.campaigns))}" if len(grades.campaigns) > 1 else ""
+    return f"share correct of attempted answers; {by}{against}; score intervals {errors}{campaigns}"
+
+
+def _show_categories(screen: Console, grades: GradeBoard, table: AccuracyTable) -> None:
+    """Accuracy by category; categories that do not fit beside each other stand below, in a table of their own."""
+    names = ["model", *(plain(row.model) for row in table.models)]
+    columns = [
+        [plain(name) or "none", *(_with_interval(row.categories[name]) for row in table.models)]
+        for name in table.categories
+    ]
+    screen.print()
+    title: str | None = f"Accuracy by category   {plain(table.protocol)}   verdicts: {grades.verdicts}"
+    for part in columns_by_width(names, columns, screen.width):
+        heads = ["model", *(column[0] for column in part)]
+        tabulate(screen, heads, list(zip(names, *part, strict=True))[1:], title=title)
+        title = ""
+
+
+def _show_graders(screen: Console, grades: GradeBoard) -> None:
+    """What each judge of single completions said over all models."""
+    graders: Sequence[GraderRow] = sorted(grades.graders, key=lambda row: -row.graded)[:_MAX_GRADERS]
+    rows = [
+        [
+            plain(row.judge),
+            plain(row.protocol),
+            _percent(row.yes),
+            _percent(row.not_attempted),
+            _percent(row.graded / (row.graded + row.unparsed) if row.graded + row.unparsed else None),
+            f"{row.graded}",
+        ]
+        for row in sorted(graders, key=lambda row: (row.protocol, row.judge))
+    ]
+    screen.print()
+    heads = ["judge", "protocol", "yes", "not attempted", "read", "grades"]
+    tabulate(screen, heads, rows, title=f"Judges that grade   verdicts: {grades.verdicts}")
+    if len(grades.graders) > _MAX_GRADERS:
+        left = len(grades.graders) - _MAX_GRADERS
+        screen.print(f"and {left} judges with fewer grades: all of them in `venire rate --json`", style="dim")
+
+
+def columns_by_width(names: Sequence[str], columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
+    """The columns in parts, each as many as fit beside the names on a screen of this width, one at least."""
+    part: list[list[str]] = []
+    left = room = width - min(max(map(cell_len, names)), width // 3)  # longer names are broken
+    for column in columns:
+        size = 2 + max(map(cell_len, column))
+        if part and size > left:
+            yield part
+            part, left = [], room
+        part.append(column)
+        left -= size
+    yield part
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
+def _interval(lo: float | None, hi: float | None) -> str:
+    return "" if lo is None or hi is None else f"{100 * lo:.1f} to {100 * hi:.1f}"
+
+
+def _with_interval(row: ShareRow) -> str:
+    if row.share is None:
+        return "none"
+    return f"{row.share:.0%}" + (
+        "" if row.lo is None or row.hi is None else f" ({100 * row.lo:.0f}-{100 * row.hi:.0f})"
+    )

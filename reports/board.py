@@ -26,7 +26,7 @@ from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
-from venire.ratings.pairwise.components import largest_group, strong_components_of, unrated
+from venire.ratings.pairwise.components import largest_group, ranked_values, strong_components_of, unrated
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
@@ -473,12 +473,7 @@ def _agreement(rated: Rated, reference: Mapping[str, float] | None, level: float
         return Agreement(None, None, None, 0, "no reference ratings are known")
     if group is None:
         return Agreement(None, None, None, 0, "no model could be rated")
-    value = rated.ratings.elo if rated.position is None else -rated.position
-    names = rated.ratings.models
-    inside = np.flatnonzero((rated.group == group) & np.isfinite(value))
-    # Ratings that print alike are ties, as in the order of rows.
-    ours = {names[place]: round(float(value[place]), 6) for place in inside}
-    return agreement(ours, reference, level=level)
+    return agreement(ranked_values(rated), reference, level=level)
 
 
 def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[str, Any] | None:

@@ -17,7 +17,18 @@ from venire.arena.records import AnswerGrade, Status
 from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 
-__all__ = ["AccuracyRow", "AccuracyTable", "GradeBoard", "GraderRow", "ShareRow", "grade_board"]
+__all__ = [
+    "AccuracyFilter",
+    "AccuracyRow",
+    "AccuracyTable",
+    "GradeBoard",
+    "GraderRow",
+    "RankAgreement",
+    "RankAgreementRow",
+    "ShareRow",
+    "grade_board",
+    "of_protocol",
+]
 
 ECHO = "echo"
 """The protocol that asks whether an answer goes on after its end; all others grade answers."""
@@ -101,11 +112,61 @@ class GraderRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RankAgreementRow:
+    """How far some ratings and accuracy agree over the models that have both; a figure is None where undefined.
+
+    `ratings` names them; `judgments` counts those that they come from, `share` of all, both None of ratings that do not
+    come from pairs. `distance` is (1 - tau) / 2; `intervals` are about other models of the same kind. `reason` says why
+    there is no figure.
+    """
+
+    ratings: str
+    judgments: int | None
+    share: float | None
+    models: int
+    kendall: float | None = None
+    spearman: float | None = None
+    pearson: float | None = None
+    distance: float | None = None
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyFilter:
+    """Models fit for a ranking by accuracy, those dropped with the reason, and the agreement among those kept.
+
+    `agreement` is None where none was dropped, since it is that of all pairs then.
+    """
+
+    baseline: float
+    kept: tuple[str, ...]
+    dropped: Mapping[str, str]
+    agreement: RankAgreementRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankAgreement:
+    """Ratings by `method` held against the accuracy of `protocol`: from all pairs, from each kind, and of graders.
+
+    `ungraded` is the share of verdicts on pairs of which an answer has no grade, and so no kind.
+    """
+
+    protocol: str
+    method: str
+    rows: tuple[RankAgreementRow, ...]
+    ungraded: float
+    filter: AccuracyFilter | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GradeBoard:
     """What grades say of the models of a board.
 
     `verdicts` is their origin, `campaigns` names the campaigns they were given in, `cluster` what intervals are
     clustered by. `tables` has one table for each protocol that grades answers, that nearest to the truth first.
+    `agreement` is None where no verdicts on pairs or lists rate models.
     """
 
     verdicts: str | None
@@ -115,6 +176,7 @@ class GradeBoard:
     tables: tuple[AccuracyTable, ...]
     graders: tuple[GraderRow, ...]
     notes: tuple[str, ...] = ()
+    agreement: RankAgreement | None = None
 
     @property
     def accuracy(self) -> AccuracyTable | None:
@@ -138,6 +200,7 @@ class GradeBoard:
             "cluster": self.cluster,
             "accuracy": [_table_json(table) for table in self.tables],
             "judges": [asdict(row) for row in self.graders],
+            "rank_agreement": None if self.agreement is None else asdict(self.agreement),
             "notes": list(self.notes),
         }
 

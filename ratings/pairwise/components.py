@@ -24,6 +24,7 @@ from venire.ratings.pairwise.wins import WinCounts
 __all__ = [
     "SeparatedError",
     "largest_group",
+    "ranked_values",
     "rate_groups",
     "restrict_models",
     "strong_components",
@@ -223,6 +224,17 @@ def largest_group(rated: Rated) -> int | None:
     there = np.isfinite(rated.ratings.logits if rated.position is None else rated.position)
     sizes = np.bincount(rated.group[there], minlength=1)
     return int(np.argmax(sizes)) if sizes.any() else None
+
+
+def ranked_values(rated: Rated) -> dict[str, float]:
+    """The values that rank the largest group rated together, by model, higher being better; rounded to six decimals.
+
+    Places of an order are negated. Values that print alike are equal, since the last bits must not decide.
+    """
+    group = largest_group(rated)
+    value = rated.ratings.elo if rated.position is None else -rated.position
+    inside = np.flatnonzero((rated.group == group) & np.isfinite(value)) if group is not None else ()
+    return {rated.ratings.models[place]: round(float(value[place]), 6) for place in inside}
 
 
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:

@@ -24,6 +24,7 @@ from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
 from venire.reports.board import Board, build, with_grades
 from venire.reports.comparison import Comparison
+from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import few
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -122,16 +123,19 @@ class Verdicts:
     method: str = DEFAULT_METHOD
     grades: StoredGrades | None = None
 
-    def board(self, method: str | None = None, options: Options | None = None) -> Board:
-        """The board by one method; raises InputError as `reports.board.build` does.
+    def board(
+        self, method: str | None = None, options: Options | None = None, *, accuracy_baseline: float = 0.0
+    ) -> Board:
+        """The board by one method; raises InputError as `reports.board.build` and `with_rank_agreement` do.
 
         None: the default method of these verdicts, or Bradley-Terry if the default does not take a given option.
         """
         options, chosen = options or Options(seed=self.seed), method is None
         method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
         needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
+        battles = self.ballots if self.ballots is not None and needed else self.battles
         board = build(
-            self.ballots if self.ballots is not None and needed else self.battles,
+            battles,
             reference=self.reference,
             origins=self.origins,
             method=method,
@@ -148,7 +152,10 @@ class Verdicts:
             extra["notes"] = [*board.diagnostics.get("notes", ()), *notes]
         more = {name: facts for name, facts in extra.items() if facts is not None}
         board = replace(board, diagnostics={**board.diagnostics, **more}) if more else board
-        return board if self.grades is None else with_grades(board, self.grades.board(options.level))
+        if self.grades is None:
+            return board
+        board = with_grades(board, self.grades.board(options.level))
+        return with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
@@ -218,6 +225,7 @@ def rate(
     both_bad: BothBad | None = None,
     baseline: str | None = None,
     reference: Path | str | None = None,
+    accuracy_baseline: float = 0.0,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
@@ -225,8 +233,9 @@ def rate(
     the path of a file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts.
     `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
     `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
-    other arguments are as in `Source`. Raises InputError for a source that cannot be read, an unknown campaign, and an
-    argument that does not apply.
+    other arguments are as in `Source`. `accuracy_baseline` is the share of answers that guessing gets right, which the
+    filter of models by accuracy asks for. Raises InputError for a source that cannot be read, an unknown campaign, and
+    an argument that does not apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
@@ -249,7 +258,8 @@ def rate(
     verdicts = read(found, () if options is None else options.covariates)
     given = {"ridge": ridge, "ties": ties, "anchors": anchors, "level": level}
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return verdicts.board(method, replace(options or Options(seed=verdicts.seed), **named) if named else options)
+    chosen = replace(options or Options(seed=verdicts.seed), **named) if named else options
+    return verdicts.board(method, chosen, accuracy_baseline=accuracy_baseline)
 
 
 def compare(

@@ -76,6 +76,12 @@ def rate(
         rich_help_panel=READ,
         help="Ratings to compare with: a table of model and elo, or a board in JSON.",
     ),
+    accuracy_baseline: float = typer.Option(
+        0.0,
+        "--accuracy-baseline",
+        rich_help_panel=READ,
+        help="Where answers were graded: the share that guessing gets right; models not above it are filtered.",
+    ),
     own: OwnVotes = typer.Option(
         "include", "--own", rich_help_panel=JUDGMENTS, help="What judges that are models say of themselves."
     ),
@@ -183,7 +189,7 @@ def rate(
         return
     if len(method) > 1:
         raise InputError("--method was given more than once: add --compare to see methods side by side")
-    board = verdicts.board(method[0] if method else None, options)
+    board = verdicts.board(method[0] if method else None, options, accuracy_baseline=accuracy_baseline)
     if as_json:
         write_json(board.to_json())
     else:

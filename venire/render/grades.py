@@ -8,13 +8,26 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from venire.render.screen import tabulate
-from venire.reports.grades import DIRECT, REFERENCE, AccuracyTable, GradeBoard, GraderRow, ShareRow
+from venire.reports.grades import (
+    DIRECT,
+    REFERENCE,
+    AccuracyFilter,
+    AccuracyTable,
+    GradeBoard,
+    GraderRow,
+    RankAgreement,
+    RankAgreementRow,
+    ShareRow,
+)
 from venire.reports.wording import counted, few
 from venire.wording import plain
 
 __all__ = ["columns_by_width", "show_grades"]
 
 _MAX_GRADERS = 40
+_MAX_DROPPED = 10
+_NARROW = 105
+"""Columns below which Pearson's correlation and the distance are left to `venire rate --json`."""
 _SEVERAL = 2
 
 
@@ -26,6 +39,8 @@ def show_grades(screen: Console, grades: GradeBoard) -> None:
         _show_accuracy(screen, grades, table)
         if table.categories:
             _show_categories(screen, grades, table)
+    if grades.agreement is not None:
+        _show_rank_agreement(screen, grades, grades.agreement)
     if len(grades.graders) >= _SEVERAL:
         _show_graders(screen, grades)
     for note in grades.notes:
@@ -76,6 +91,67 @@ def _show_categories(screen: Console, grades: GradeBoard, table: AccuracyTable) 
         heads = ["model", *(column[0] for column in part)]
         tabulate(screen, heads, list(zip(names, *part, strict=True))[1:], title=title)
         title = ""
+
+
+def _show_rank_agreement(screen: Console, grades: GradeBoard, found: RankAgreement) -> None:
+    """Correlations of ratings with accuracy: from all pairs, each kind of pair, of graders and of filtered models."""
+    of_filtered = [found.filter.agreement] if found.filter is not None and found.filter.agreement is not None else []
+    rows = [*found.rows, *of_filtered]
+    known = [row for row in rows if row.kendall is not None]
+    level = f"{100 * grades.level:g} %"
+    screen.print()
+    if known:
+        columns: list[tuple[str, list[str]]] = [
+            ("ratings from", [plain(row.ratings) for row in known]),
+            ("judgments", ["" if row.judgments is None else f"{row.judgments}" for row in known]),
+            ("share", [_percent(row.share) for row in known]),
+            ("models", [f"{row.models}" for row in known]),
+            ("Kendall", [_three(row.kendall) for row in known]),
+            (level, [_of_row(row, "kendall") for row in known]),
+            ("Spearman", [_three(row.spearman) for row in known]),
+            (level, [_of_row(row, "spearman") for row in known]),
+            ("Pearson", [_three(row.pearson) if screen.width >= _NARROW else "" for row in known]),
+            ("distance", [_percent(row.distance) if screen.width >= _NARROW else "" for row in known]),
+        ]
+        columns = [(head, cells) for head, cells in columns if any(cells)]
+        title = f"Rank agreement with accuracy   {plain(found.method)} and {plain(found.protocol)}   verdicts: "
+        cells = list(zip(*(cells for _, cells in columns), strict=True))
+        tabulate(screen, [head for head, _ in columns], cells, title=f"{title}{grades.verdicts}")
+        screen.print(
+            "discriminative: one answer right, one wrong; intervals are about other models of the same kind",
+            style="dim",
+        )
+    for row in rows:
+        if row.kendall is None:
+            screen.print(
+                f"no rank agreement with accuracy: {plain(row.ratings)}: {plain(row.reason or '')}", style="dim"
+            )
+    for note in known[0].notes if known else ():
+        screen.print(f"note: {note}", style="dim")
+    if found.ungraded:
+        screen.print(f"{_percent(found.ungraded)} of verdicts on pairs have an answer without a grade", style="dim")
+    if found.filter is not None:
+        _show_filter(screen, found.filter)
+
+
+def _show_filter(screen: Console, found: AccuracyFilter) -> None:
+    """Which models a ranking by accuracy would keep, and why others fall."""
+    rule = f"read above 90 %, accuracy above {found.baseline:.0%}, 1 point apart"
+    models = counted(len(found.kept) + len(found.dropped), "model")
+    screen.print(f"accuracy filter ({rule}): keeps {len(found.kept)} of {models}", style="dim")
+    for name, reason in list(found.dropped.items())[:_MAX_DROPPED]:
+        screen.print(f"  drops {plain(name)}: {plain(reason)}", style="dim")
+    if len(found.dropped) > _MAX_DROPPED:
+        screen.print(f"  and {len(found.dropped) - _MAX_DROPPED} more: `venire rate --json`", style="dim")
+
+
+def _three(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _of_row(row: RankAgreementRow, figure: str) -> str:
+    lo, hi = row.intervals.get(figure, (None, None))
+    return "" if lo is None or hi is None else f"{lo:.2f} to {hi:.2f}"
 
 
 def _show_graders(screen: Console, grades: GradeBoard) -> None:

@@ -104,6 +104,26 @@ def test_a_board_of_pairs_shows_the_grades_of_the_stores_other_campaigns(
     assert {row["protocol"]: row["judges"] for row in alone["grades"]["accuracy"]}["direct"] == ["grader"]
 
 
+def test_ratings_of_pairs_are_held_against_accuracy(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign("both", PAIRS + TRUTH + DIRECT)
+    shown = venire("rate", path, "--ridge", "0.1", "--accuracy-baseline", "0.2")
+    assert "Rank agreement with accuracy   bradley-terry and direct-reference   verdicts: simulated" in shown.out
+    assert "accuracy above 20%" in shown.out
+    found = venire("rate", path, "--ridge", "0.1", "--json").json()["grades"]["rank_agreement"]
+    rows = {row["ratings"]: row for row in found["rows"]}
+    assert list(rows) == ["all pairs", "discriminative", "non-discriminative", "unattempted", "direct"]
+    judgments = {name: row["judgments"] for name, row in rows.items()}
+    assert judgments["all pairs"] == sum(judgments[name] for name in list(rows)[1:4]) == 15 * 16
+    assert rows["all pairs"]["intervals"]["kendall"][0] < rows["all pairs"]["kendall"]
+    assert found["filter"]["baseline"] == 0.0
+    assert set(found["filter"]["kept"]) | set(found["filter"]["dropped"]) == {
+        row["model"] for row in vn.rate(path, ridge=0.1, accuracy_baseline=0.2).rows()
+    }
+    refused = venire("rate", path, "--accuracy-baseline", "20")
+    assert refused.code == 2
+    assert "the accuracy baseline is 20.0" in refused.err
+
+
 def test_a_board_without_grades_says_nothing_of_them(venire: Venire, judged: Callable[..., Path]) -> None:
     board = venire("rate", judged(), "--json").json()
     assert "grades" not in board

@@ -21,6 +21,9 @@ __all__ = [
     "AccuracyFilter",
     "AccuracyRow",
     "AccuracyTable",
+    "EchoPairs",
+    "EchoRow",
+    "EchoTable",
     "GradeBoard",
     "GraderRow",
     "RankAgreement",
@@ -161,6 +164,41 @@ class RankAgreement:
 
 
 @dataclass(frozen=True, slots=True)
+class EchoRow:
+    """One model's answers that go on after their end: `share` of those graded, over all judges and repeats."""
+
+    model: str
+    share: float | None
+    se: float | None
+    lo: float | None
+    hi: float | None
+    graded: int
+    unparsed: int
+
+
+@dataclass(frozen=True, slots=True)
+class EchoPairs:
+    """Judgments on pairs of a kind by whether an answer echoes: `one_echoes` is the share of pairs where one does.
+
+    Of those, `clean` is how often the answer that does not echo was preferred (a tie counts one half).
+    """
+
+    pairs: str
+    judgments: int
+    one_echoes: float | None
+    clean: ShareRow
+
+
+@dataclass(frozen=True, slots=True)
+class EchoTable:
+    """Answers that go on after their end, by model, the most frequent first, and what judges of pairs make of them."""
+
+    judges: tuple[str, ...]
+    models: tuple[EchoRow, ...]
+    pairs: tuple[EchoPairs, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GradeBoard:
     """What grades say of the models of a board.
 
@@ -177,6 +215,7 @@ class GradeBoard:
     graders: tuple[GraderRow, ...]
     notes: tuple[str, ...] = ()
     agreement: RankAgreement | None = None
+    echo: EchoTable | None = None
 
     @property
     def accuracy(self) -> AccuracyTable | None:
@@ -201,6 +240,7 @@ class GradeBoard:
             "accuracy": [_table_json(table) for table in self.tables],
             "judges": [asdict(row) for row in self.graders],
             "rank_agreement": None if self.agreement is None else asdict(self.agreement),
+            "echo": None if self.echo is None else asdict(self.echo),
             "notes": list(self.notes),
         }
 
@@ -237,7 +277,23 @@ def grade_board(
         tables=tuple(_accuracy_table(grades, name, level) for name in asked),
         graders=tuple(_grader(grades, code) for code in range(len(grades.judges))),
         notes=tuple(notes),
+        echo=_echo_table(grades, level) if ECHO in grades.protocols else None,
     )
+
+
+def _echo_table(grades: Grades, level: float) -> EchoTable:
+    asked = of_protocol(grades, ECHO)
+    read = asked & (grades.status == Status.OK)
+    found = _by_model(grades, read, level)
+    rows = []
+    for code in np.unique(grades.model[asked]).tolist():
+        name = grades.models[code]
+        share = _share_row(found.get(name))
+        lost = int(np.count_nonzero(asked & ~read & (grades.model == code)))
+        rows.append(EchoRow(name, share.share, share.se, share.lo, share.hi, share.rows, lost))
+    rows.sort(key=lambda row: (1.0 if row.share is None else -round(row.share, 6), row.model))
+    judges = (name for name, one in zip(grades.judges, grades.protocols, strict=True) if one == ECHO)
+    return EchoTable(tuple(judges), tuple(rows))
 
 
 def of_protocol(grades: Grades, protocol: str) -> NDArray[np.bool_]:

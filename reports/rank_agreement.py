@@ -16,7 +16,7 @@ from venire.arena.battles import Battles, Grades
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
 from venire.ratings.agreement.reference import Agreement, agreement
-from venire.ratings.data.judgments import select_battles
+from venire.ratings.data.judgments import Judgments, select_battles
 from venire.ratings.data.models import filter_models
 from venire.ratings.diagnostics.accuracy import PAIR_KINDS, pair_kinds
 from venire.ratings.inference.options import Options
@@ -32,7 +32,7 @@ from venire.reports.grades import (
     of_protocol,
 )
 
-__all__ = ["completion_grades", "kinds_of_battles", "with_rank_agreement"]
+__all__ = ["completion_grades", "grades_of_sides", "kinds_of_pairs", "with_rank_agreement"]
 
 _SECONDS = 1.0
 """Time limit of a method that proves its order, for each kind of pair."""
@@ -54,7 +54,7 @@ def with_rank_agreement(
     if board.grades is None or board.grades.accuracy is None or not len(battles.status):
         return board
     truth = board.grades.accuracy
-    kinds = kinds_of_battles(grades, truth.protocol, battles)
+    kinds = kinds_of_pairs(grades, truth.protocol, battles)
     total = len(merge_selected(battles, options))
     rows = [_row("all pairs", board_values(board), truth.accuracy, total, 1.0, options.level)]
     for code, kind in enumerate(PAIR_KINDS):
@@ -91,19 +91,28 @@ def completion_grades(grades: Grades, protocol: str) -> NDArray[np.int64]:
     return np.where(alone & (most > 0), counts.argmax(axis=2), -1)
 
 
-def kinds_of_battles(grades: Grades, protocol: str, battles: Battles) -> NDArray[np.int64]:
-    """Codes into `PAIR_KINDS` of verdicts (rows,) by the grades of a protocol; -1 where either answer has none."""
-    table = completion_grades(grades, protocol)
-    models, instructions = _places(battles.models, grades.models), _places(battles.instructions, grades.instructions)
-    table = np.pad(table, ((0, 1), (0, 1)), constant_values=-1)  # place -1 is what was not graded
-    if not battles.instructions:
-        return np.full(len(battles.status), -1)
-    instruction = instructions[battles.instruction]
-    a, b = (table[models[side], instruction] for side in (battles.model_a, battles.model_b))
+def kinds_of_pairs(grades: Grades, protocol: str, pairs: Battles | Judgments) -> NDArray[np.int64]:
+    """Codes into `PAIR_KINDS` of pairs (rows,) by the grades of a protocol; -1 where either answer has none."""
+    a, b = grades_of_sides(grades, protocol, pairs)
     known = (a >= 0) & (b >= 0)
-    kinds = np.full(len(battles.status), -1)
+    kinds = np.full(len(a), -1)
     kinds[known] = pair_kinds(a[known], b[known])
     return kinds
+
+
+def grades_of_sides(
+    grades: Grades, protocol: str, pairs: Battles | Judgments
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The grades of both answers of pairs (rows,), by a protocol; -1 where an answer has none."""
+    table = completion_grades(grades, protocol)
+    models, instructions = _places(pairs.models, grades.models), _places(pairs.instructions, grades.instructions)
+    table = np.pad(table, ((0, 1), (0, 1)), constant_values=-1)  # place -1 is what was not graded
+    if not pairs.instructions:
+        nothing = np.full(len(pairs.model_a), -1)
+        return nothing, nothing
+    instruction = instructions[pairs.instruction]
+    a, b = (table[models[side], instruction] for side in (pairs.model_a, pairs.model_b))
+    return a, b
 
 
 def _places(names: Sequence[str], among: Sequence[str]) -> NDArray[np.int64]:

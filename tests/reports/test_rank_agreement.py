@@ -23,7 +23,7 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.render.grades import show_grades
 from venire.reports.board import Board, build, with_grades
 from venire.reports.grades import RankAgreement, grade_board
-from venire.reports.rank_agreement import completion_grades, kinds_of_battles, with_rank_agreement
+from venire.reports.rank_agreement import completion_grades, kinds_of_pairs, with_rank_agreement
 
 Table = Callable[..., Battles]
 MODELS = "abcdef"
@@ -96,7 +96,7 @@ def test_each_kind_of_pair_is_rated_alone_and_held_against_accuracy(table: Table
 def test_the_method_and_options_of_the_board_are_those_of_each_kind(table: Table) -> None:
     grades = answers()
     battles = judged(table, grades)
-    kinds = kinds_of_battles(make_grades(of("t", "direct", **grades)), "direct", battles)
+    kinds = kinds_of_pairs(make_grades(of("t", "direct", **grades)), "direct", battles)
     made = board(battles, make_grades(of("t", "direct", **grades)), ridge=30.0)
     rated = bradley_terry(merge_orders(select_battles(battles, kinds == 0)).comparisons(), ridge=30.0)
     accuracy = made.grades.accuracy.accuracy if made.grades and made.grades.accuracy else {}
@@ -112,9 +112,9 @@ def test_of_several_grades_of_an_answer_the_most_frequent_counts() -> None:
 def test_pairs_with_an_answer_that_was_not_graded_are_of_no_kind(table: Table) -> None:
     battles = table([("a", "b", "first", "j", "q0"), ("a", "c", "first", "j", "q0"), ("a", "b", "first", "j", "q9")])
     grades = make_grades(of("t", "direct", a=[1], b=[0]))
-    assert kinds_of_battles(grades, "direct", battles).tolist() == [0, -1, -1]
+    assert kinds_of_pairs(grades, "direct", battles).tolist() == [0, -1, -1]
     unnamed = table([("a", "b", "first")], named=False)
-    assert kinds_of_battles(grades, "direct", unnamed).tolist() == [-1]
+    assert kinds_of_pairs(grades, "direct", unnamed).tolist() == [-1]
 
 
 def test_graders_without_the_truth_are_held_against_it(table: Table) -> None:

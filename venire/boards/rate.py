@@ -24,6 +24,7 @@ from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
 from venire.reports.board import Board, build, with_grades
 from venire.reports.comparison import Comparison
+from venire.reports.echoes import with_echo_pairs
 from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import few
 from venire.storage.plans import plans
@@ -155,7 +156,8 @@ class Verdicts:
         if self.grades is None:
             return board
         board = with_grades(board, self.grades.board(options.level))
-        return with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
+        board = with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
+        return with_echo_pairs(board, self.grades.grades, battles, options)
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""

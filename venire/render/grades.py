@@ -13,6 +13,7 @@ from venire.reports.grades import (
     REFERENCE,
     AccuracyFilter,
     AccuracyTable,
+    EchoTable,
     GradeBoard,
     GraderRow,
     RankAgreement,
@@ -41,6 +42,10 @@ def show_grades(screen: Console, grades: GradeBoard) -> None:
             _show_categories(screen, grades, table)
     if grades.agreement is not None:
         _show_rank_agreement(screen, grades, grades.agreement)
+    if grades.echo is not None:
+        if grades.tables:
+            screen.print()
+        _show_echoes(screen, grades, grades.echo)
     if len(grades.graders) >= _SEVERAL:
         _show_graders(screen, grades)
     for note in grades.notes:
@@ -143,6 +148,46 @@ def _show_filter(screen: Console, found: AccuracyFilter) -> None:
         screen.print(f"  drops {plain(name)}: {plain(reason)}", style="dim")
     if len(found.dropped) > _MAX_DROPPED:
         screen.print(f"  and {len(found.dropped) - _MAX_DROPPED} more: `venire rate --json`", style="dim")
+
+
+def _show_echoes(screen: Console, grades: GradeBoard, found: EchoTable) -> None:
+    """How many answers of each model go on after their end, and which of two answers was preferred where one does."""
+    level = f"{100 * grades.level:g} %"
+    rows = [
+        [
+            plain(row.model),
+            _percent(row.share) or "none",
+            _interval(row.lo, row.hi),
+            f"{row.graded}",
+            _percent(row.graded / (row.graded + row.unparsed)),
+        ]
+        for row in found.models
+    ]
+    tabulate(screen, ["model", "echo", level, "graded", "read"], rows, title=f"Echoes   verdicts: {grades.verdicts}")
+    screen.print(
+        f"share of answers that go on after their end, by {plain(few(found.judges))}; score intervals as of accuracy",
+        style="dim",
+    )
+    if not found.pairs:
+        return
+    cells = [
+        [
+            row.pairs,
+            f"{row.judgments}",
+            _percent(row.one_echoes),
+            _percent(row.clean.share) or "none",
+            _interval(row.clean.lo, row.clean.hi),
+        ]
+        for row in found.pairs
+    ]
+    screen.print()
+    tabulate(
+        screen,
+        ["pairs", "judgments", "one echoes", "other preferred", level],
+        cells,
+        title=f"Preference where one answer echoes   verdicts: {grades.verdicts}",
+    )
+    screen.print("as seen: an answer that echoes may be worse besides", style="dim")
 
 
 def _three(value: float | None) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.data.statistics import kendall
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
-from venire.ratings.pairwise.components import largest_group
+from venire.ratings.pairwise.components import largest_group, ranked_values
 from venire.reports.board import order_by_wins, outside_ratings
 
-__all__ = ["ComparedModel", "Comparison", "compare"]
+__all__ = ["ComparedModel", "Comparison", "MethodAgreement", "compare"]
 
 _FAR = 1e9
 """Beyond every rating, in Elo points."""
@@ -43,10 +44,31 @@ class ComparedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodAgreement:
+    """Each method's agreement with known values of the models; figures are by method, None where undefined.
+
+    `name` is `reference` (ratings known before) or `accuracy` (from grades), `source` where they come from. `lo` and
+    `hi` bound `kendall` (tau-b) at `level`, about other models of the same kind. `models` counts those with both;
+    `reason` is the first method's without figures.
+    """
+
+    name: str
+    source: str
+    level: float
+    kendall: tuple[float | None, ...]
+    lo: tuple[float | None, ...]
+    hi: tuple[float | None, ...]
+    spearman: tuple[float | None, ...]
+    models: tuple[int, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
     `left_out` gives, for each method that was not run, what it lacks; `disconnected` names methods that rated groups.
+    `agreements` hold each method against known ratings and accuracy, as far as there are any.
     """
 
     methods: tuple[str, ...]
@@ -54,6 +76,7 @@ class Comparison:
     kendall: tuple[float | None, ...]
     left_out: dict[str, str]
     disconnected: tuple[str, ...] = ()
+    agreements: tuple[MethodAgreement, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain JSON values, floats rounded to six decimals."""
@@ -76,11 +99,27 @@ class Comparison:
             "kendall": by_method(self.kendall),
             "left_out": self.left_out,
             "apart": list(self.disconnected),
+            **{
+                one.name: {
+                    name: by_method(value) if isinstance(value, tuple) else value
+                    for name, value in asdict(one).items()
+                    if name != "name"
+                }
+                for one in self.agreements
+            },
         }
 
 
-def compare(battles: Battles, methods: Sequence[str], options: Options) -> Comparison:
+def compare(
+    battles: Battles,
+    methods: Sequence[str],
+    options: Options,
+    known: Mapping[str, tuple[str, Mapping[str, float]]] = {},
+) -> Comparison:
     """Rate one table by several methods: the named methods, or all that its columns allow.
+
+    `known` are values of the models to hold each method against, with their source, by what they are: `reference` or
+    `accuracy`.
 
     Raises `InputError` for fewer than two methods and for a method named twice, and as `rate` does for a named method.
     """
@@ -124,7 +163,30 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
     rows.sort(key=lambda row: (row.rank[0] or math.inf, order.get(row.model, 0), row.model))
     taus = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
     disconnected = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
-    return Comparison(tuple(chosen), tuple(rows), taus, left_out, disconnected)
+    agreements = tuple(
+        _method_agreement(name, source, found, values, options.level) for name, (source, values) in known.items()
+    )
+    return Comparison(tuple(chosen), tuple(rows), taus, left_out, disconnected, agreements)
+
+
+def _method_agreement(
+    name: str, source: str, found: Sequence[Rated], values: Mapping[str, float], level: float
+) -> MethodAgreement:
+    # Values that print alike are ties.
+    known = {model: round(value, 6) for model, value in values.items()}
+    met: list[Agreement] = [agreement(ranked_values(one), known, level=level) for one in found]
+    bounds = [one.intervals.get("kendall", (None, None)) for one in met]
+    return MethodAgreement(
+        name=name,
+        source=source,
+        level=level,
+        kendall=tuple(one.kendall for one in met),
+        lo=tuple(lo for lo, _ in bounds),
+        hi=tuple(hi for _, hi in bounds),
+        spearman=tuple(one.spearman for one in met),
+        models=tuple(one.models for one in met),
+        reason=next((one.reason for one in met if one.reason is not None), None),
+    )
 
 
 _FEWEST_MODELS = 3

@@ -162,7 +162,14 @@ class Verdicts:
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
         self.refuse_grades_alone()
-        return comparison.compare(self.battles, methods, options)
+        known: dict[str, tuple[str, Mapping[str, float]]] = {}
+        if self.reference.keys() & set(self.battles.models):
+            file = self.reference_facts["file"] if self.reference_facts is not None else "the store"
+            known["reference"] = (f"ratings of {file}", self.reference)
+        table = None if self.grades is None else self.grades.board(options.level).accuracy
+        if table is not None and table.accuracy:
+            known["accuracy"] = (f"grades by {table.protocol}", table.accuracy)
+        return comparison.compare(self.battles, methods, options, known)
 
     def refuse_grades_alone(self) -> None:
         """Raise InputError where there are grades and no verdict that sets one model above another."""
@@ -277,16 +284,19 @@ def compare(
     form: str | None = None,
     both_bad: BothBad | None = None,
     baseline: str | None = None,
+    reference: Path | str | None = None,
 ) -> Comparison:
     """Several methods side by side on the same verdicts: the named methods, or all that apply.
 
-    The source, the other arguments and errors are those of `rate`; `options` go to each method that takes them.
+    Each method is also held against known ratings (`reference`, or those of a store) and against the accuracy of graded
+    models. The source, the other arguments and errors are those of `rate`; `options` go to each method that takes them.
 
     >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).kendall[0]
     1.0
     """
     rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    verdicts = read(Source(places(source), campaign, *rest))
+    given = None if reference is None else Path(reference)
+    verdicts = read(Source(places(source), campaign, *rest, given))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 

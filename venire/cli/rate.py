@@ -145,7 +145,7 @@ def rate(
       venire rate first
       venire rate first --anchor gpt-4=1250 --bootstrap 1000
       venire rate votes.parquet --map model_a=left --map model_b=right --map winner=preferred
-      venire rate first --compare
+      venire rate first --compare --reference people.csv
     """
     from venire.arena.errors import InputError
     from venire.boards.rate import read
@@ -178,8 +178,6 @@ def rate(
         until_stable=until_stable,
         seconds=seconds,
     )
-    if compare and reference is not None:
-        raise InputError("--reference is held against one board: leave out --compare, or --reference")
     if compare:
         comparison = verdicts.compare(method, options)
         if as_json:

@@ -94,17 +94,33 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
     Methods that do not fit beside each other stand below, in a table of their own.
     """
     names = ["model", *(plain(row.model) for row in comparison.models), "Kendall's tau-b"]
+    against = [one for one in comparison.agreements if any(tau is not None for tau in one.kendall)]
+    for one in against:
+        names += [f"tau-b with {one.name}", f"  {_percent(one.level)}"]
     columns = []
     for place, method in enumerate(comparison.methods):
         cells = [_moved(row.rank[place], row.moved[place]) for row in comparison.models]
         kendall = comparison.kendall[place]
-        columns.append([method, *cells, "" if kendall is None else f"{kendall:.3f}"])
+        taus = [_number(kendall)]
+        for one in against:
+            lo, hi = one.lo[place], one.hi[place]
+            taus += [_number(one.kendall[place]), "" if lo is None or hi is None else f"{lo:.2f} to {hi:.2f}"]
+        columns.append([method, *cells, *taus])
     title: str | None = f"Rank by method, and places moved from {comparison.methods[0]}"
     for part in columns_by_width(names, columns, screen.width):
         tabulate(
             screen, ["model", *(column[0] for column in part)], list(zip(names, *part, strict=True))[1:], title=title
         )
         title = ""
+    for one in comparison.agreements:
+        if one.reason is not None:
+            screen.print(f"note: no tau-b with {one.name} of every method: {plain(one.reason)}")
+        counts = sorted(set(one.models))
+        models = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        screen.print(
+            f"{one.name}: {plain(one.source)}, {models} models; intervals are about other models of the same kind",
+            style="dim",
+        )
     if comparison.disconnected:
         methods = ", ".join(comparison.disconnected)
         screen.print(

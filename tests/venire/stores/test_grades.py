@@ -124,6 +124,45 @@ def test_ratings_of_pairs_are_held_against_accuracy(venire: Venire, campaign: Ca
     assert "the accuracy baseline is 20.0" in refused.err
 
 
+def test_methods_are_compared_by_their_tau_with_accuracy_and_with_a_reference(
+    venire: Venire, campaign: Callable[..., Path]
+) -> None:
+    path = campaign("both", PAIRS + TRUTH)
+    reference = path.with_name("people.csv")
+    order = ["strong", "evasive", "sloppy", "terse", "verbose", "solid"]
+    reference.write_text("model,elo\n" + "".join(f"{name},{n}\n" for n, name in enumerate(order)), encoding="utf-8")
+    words = ("rate", path, "--compare", "--method", "win-rate", "--method", "elo", "--method", "borda")
+    found = venire(*words, "--reference", reference, "--json").json()
+    board = venire("rate", path, "--method", "win-rate", "--reference", reference, "--json").json()
+    assert found["accuracy"]["source"] == "grades by direct-reference"
+    assert found["accuracy"]["kendall"]["win-rate"] == board["grades"]["rank_agreement"]["rows"][0]["kendall"]
+    assert found["reference"]["source"].endswith("people.csv")
+    assert found["reference"]["kendall"]["win-rate"] == board["diagnostics"]["agreement"]["kendall"]
+    assert found["reference"]["models"] == {"win-rate": 6, "elo": 6, "borda": 6}
+    bounds = [found["reference"][name]["win-rate"] for name in ("lo", "kendall", "hi")]
+    assert bounds == sorted(bounds)
+    own = venire(*words, "--json").json()  # ratings of people that the store has
+    assert own["reference"]["source"] == "ratings of the store"
+    assert own["reference"]["kendall"] != found["reference"]["kendall"]
+    shown = venire(*words, "--reference", reference).out
+    taus = found["reference"]["kendall"]
+    (line,) = [line for line in shown.splitlines() if line.startswith("tau-b with reference")]
+    assert line.split()[3:] == [f"{taus[name]:.3f}" for name in ("win-rate", "elo", "borda")]
+    assert "tau-b with accuracy" in shown
+    again = vn.compare(path, methods=("win-rate", "elo"), reference=reference)
+    assert [one.name for one in again.agreements] == ["reference", "accuracy"]
+
+
+def test_a_comparison_with_too_few_known_models_says_so(venire: Venire, judged: Callable[..., Path]) -> None:
+    path = judged()
+    reference = path.with_name("few.csv")
+    reference.write_text("model,elo\nstrong,1200\nterse,1000\n", encoding="utf-8")
+    shown = venire("rate", path, "--compare", "--method", "elo", "--method", "borda", "--reference", reference)
+    assert shown.code == 0, shown.err
+    assert "tau-b with reference" in shown.out  # in the note
+    assert "2 models have both ratings; agreement needs at least 4" in shown.out
+
+
 def test_a_board_without_grades_says_nothing_of_them(venire: Venire, judged: Callable[..., Path]) -> None:
     board = venire("rate", judged(), "--json").json()
     assert "grades" not in board

@@ -532,6 +532,7 @@ def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str
             "unit": found.unit,
             "level": found.level,
             "left_out": found.left_out,
+            "held": list(found.held),
             "models": [_peer_row(one) for one in found.models],
             "warnings": list(found.warnings),
         }

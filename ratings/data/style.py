@@ -12,9 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["STYLE_NAMES", "Style", "relative_difference", "same_family", "style", "style_covariates", "unit_scale"]
+__all__ = [
+    "FAMILY",
+    "STYLE_NAMES",
+    "Style",
+    "relative_difference",
+    "same_family",
+    "style",
+    "style_covariates",
+    "unit_scale",
+]
 
 STYLE_NAMES = ("length", "headers", "bold", "lists")
+
+FAMILY = "same-family"
+"""The covariate of `same_family`, which is about who wrote an answer and not about what it looks like."""
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
 _CODE = re.compile(r"`[^`\n]+`")

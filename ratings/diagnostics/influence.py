@@ -58,6 +58,9 @@ _SLIGHT = 1e-3
 
 _NAMED = 20
 
+_MIN_STRETCH = 0.2
+"""Ratings without a judge that are narrower than this are another order, and no stretch of it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstOrderEffects:
@@ -95,9 +98,12 @@ class LeaveOneOutChange:
 
     `change` is the largest change of a rating, in Elo points, with its standard error `se` (NaN for instructions), and
     `model` is its model; `error` is the standard error of that rating with all the data. `leader` leads without `name`,
-    `top` states whether the top models are the same. `outlying` is the effect on a rating in multiples of its usual
-    size, the maximum over models (instructions only; else NaN). `change_of_lead` is by how much the old leader's lead
-    over the new one shrinks, with its standard error; None where the leader does not change.
+    `top` states whether the top models are the same. Of instructions, `outlying` is the effect on a rating in multiples
+    of its usual size (root mean square), and `distance` how far it is from the mean, in standard deviations on the
+    scale of asinh(effect / median size), where long tails are short; both are the maximum over models, NaN for other
+    units. `stretch` is the factor by which all ratings are wider without a judge, which is taken out of `change` (else
+    1). `change_of_lead` is by how much the old leader's lead over the new one shrinks, with its standard error; None
+    where the leader does not change.
     """
 
     name: str
@@ -108,6 +114,8 @@ class LeaveOneOutChange:
     leader: str
     top: bool
     outlying: float
+    distance: float = math.nan
+    stretch: float = 1.0
     change_of_lead: tuple[float, float] | None = None
 
 
@@ -173,11 +181,11 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
         raise InputError("no two models are joined by wins both ways: there is no rating to hang on anything")
     found = first_order_effects(rows, ridge=ridge)
     rows = found.data
-    outlying: Mapping[str, float] = {}
+    outlying: Mapping[str, tuple[float, float]] = {}
     if unit == "instruction":
         names = _names(rows.clusters, "instruction")
         outlying = _outlying(found, names)
-        chosen = sorted(names, key=lambda name: (-outlying[name], name))[:most]
+        chosen = sorted(names, key=lambda name: (-outlying[name][0], name))[:most]
         left = without_each_cluster(rows, chosen=sorted(chosen), ridge=ridge)
     elif unit == "judge":
         names = _names(rows.judges, "judge")
@@ -189,7 +197,8 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
     # Without a model that all others depend on, no pair is left.
     alone = [name for name, rest in left.without.items() if np.count_nonzero(np.isfinite(rest.logits)) < 2]
     joined = [name for name in left.without if name not in set(alone)]
-    made = [_left(found, left, name, unit, outlying.get(name, np.nan), top, ridge) for name in joined]
+    nothing = (math.nan, math.nan)
+    made = [_left(found, left, name, unit, outlying.get(name, nothing), top, ridge) for name in joined]
     return Influence(
         unit=unit,
         units=len(names),
@@ -231,43 +240,92 @@ def _names(names: tuple[str, ...], unit: Unit) -> tuple[str, ...]:
     return names
 
 
-def _outlying(found: FirstOrderEffects, names: tuple[str, ...]) -> dict[str, float]:
+def _outlying(found: FirstOrderEffects, names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Of each instruction its largest effect in multiples of the usual one, and how far it stands apart."""
     assert found.data.cluster is not None
     moved = found.units(found.data.cluster, len(names))
-    usual = np.sqrt(np.mean(moved * moved, axis=0))
+    usual, middle = np.sqrt(np.mean(moved * moved, axis=0)), np.median(np.abs(moved), axis=0)
     ratio = np.divide(np.abs(moved), usual, out=np.zeros_like(moved), where=usual > 1e-12)
-    return dict(zip(names, ratio.max(axis=1).tolist(), strict=True))
+    short = np.arcsinh(np.divide(moved, middle, out=np.zeros_like(moved), where=middle > 1e-12))
+    spread = short.std(axis=0, ddof=1)
+    away = np.abs(short - short.mean(axis=0))
+    distance = np.divide(away, spread, out=np.zeros_like(moved), where=spread > 1e-12)
+    return dict(zip(names, zip(ratio.max(axis=1).tolist(), distance.max(axis=1).tolist(), strict=True), strict=True))
 
 
 def _left(
-    found: FirstOrderEffects, left: LeftOut, name: str, unit: Unit, outlying: float, top: int, ridge: float
+    found: FirstOrderEffects,
+    left: LeftOut,
+    name: str,
+    unit: Unit,
+    outlying: tuple[float, float],
+    top: int,
+    ridge: float,
 ) -> LeaveOneOutChange:
     after = left.without[name]
     place = {model: code for code, model in enumerate(found.ratings.models)}
     before = found.ratings.logits[[place[model] for model in after.models]]
-    moved = after.logits - before
+    both = np.isfinite(after.logits)
     # Both are relative to the mean of the models that both rate.
-    moved -= np.nanmean(moved)
-    most = after.models[int(np.nanargmax(np.round(np.abs(moved), 10)))]
+    old, new = before - before[both].mean(), after.logits - after.logits[both].mean()
+    stretch, middle = _stretch(np.where(both, old, 0.0), np.where(both, new, 0.0)) if unit == "judge" else (1.0, 0)
+    moved = new / stretch - old
+    at = int(np.nanargmax(np.round(np.abs(moved), 10)))
+    most = after.models[at]
     was = [model for model in found.ratings.order if unit != "model" or model != name]
     now = after.order
     shift = None
     if unit != "instruction" or now[0] != was[0]:
         shift = _Shift(found, name, unit, ridge)
-    mean = dict.fromkeys(now, -1.0 / len(now))
+    ratio = float(new[at] / stretch / old[middle]) if stretch != 1.0 else 0.0
     turned = shift is not None and now[0] != was[0]
-    change = float(np.nanmax(np.abs(moved)))
     return LeaveOneOutChange(
         name=name,
-        change=POINTS_PER_LOGIT * change,
-        se=float("nan") if shift is None else shift.by({**mean, most: mean[most] + 1.0})[1],
+        change=POINTS_PER_LOGIT * float(abs(moved[at])),
+        se=math.nan if shift is None else shift.by(*_parts(after.models, both, at, stretch, middle, ratio))[1],
         model=most,
         error=POINTS_PER_LOGIT * found.error(_contrast(found.ratings.models, {most: 1.0})),
         leader=now[0],
         top=set(now[:top]) == set(was[:top]),
-        outlying=outlying,
+        outlying=outlying[0],
+        distance=outlying[1],
+        stretch=stretch,
         change_of_lead=shift.by({was[0]: 1.0, now[0]: -1.0}) if turned and shift is not None else None,
     )
+
+
+def _stretch(old: Vector, new: Vector) -> tuple[float, int]:
+    """The factor by which ratings (n,) are wider than others (n,), both about 0, and the model whose ratio it is.
+
+    A sharp judge stretches the ratings of all models, which says nothing of who is better. The factor is that of least
+    absolute deviations, the median of new / old by |old|, which one model that a judge favours does not move. It is 1
+    where the two hardly agree.
+    """
+    ratio = np.divide(new, old, out=np.ones_like(old), where=np.abs(old) > 1e-9)
+    order = np.argsort(ratio, kind="stable")
+    counted = np.cumsum(np.abs(old)[order])
+    middle = int(order[np.searchsorted(counted, 0.5 * counted[-1])])
+    found = float(ratio[middle])
+    return (found, middle) if found > _MIN_STRETCH else (1.0, middle)
+
+
+def _parts(
+    models: tuple[str, ...], both: NDArray[np.bool_], at: int, stretch: float, middle: int, ratio: float
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Weights of old and of new ratings whose sums differ, to first order, as old[at] and new[at] / stretch do.
+
+    `ratio` is new[at] / stretch over old[middle], by which the stretch, that of the model `middle`, has an error too.
+    """
+
+    def centred(place: int) -> Vector:
+        weights = np.where(both, -1.0 / both.sum(), 0.0)
+        weights[place] += 1.0
+        return weights
+
+    whole, part = centred(at), centred(at) / stretch
+    if stretch != 1.0:
+        whole, part = whole - ratio * centred(middle), part - ratio * centred(middle) / stretch
+    return dict(zip(models, whole.tolist(), strict=True)), dict(zip(models, part.tolist(), strict=True))
 
 
 class _Shift:
@@ -287,9 +345,10 @@ class _Shift:
             self.kept = codes != names.index(name)
         self.found, self.rest = found, first_order_effects(data.select(self.kept), ridge=ridge)
 
-    def by(self, shares: Mapping[str, float]) -> tuple[float, float]:
-        """The change of a weighted sum of ratings, with its error."""
-        whole, part = (_contrast(one.ratings.models, shares) for one in (self.found, self.rest))
+    def by(self, shares: Mapping[str, float], after: Mapping[str, float] | None = None) -> tuple[float, float]:
+        """A weighted sum of the ratings less one of those without the unit, with its error; weights are alike."""
+        whole = _contrast(self.found.ratings.models, shares)
+        part = _contrast(self.rest.ratings.models, shares if after is None else after)
         change = whole @ self.found.ratings.logits - part @ self.rest.ratings.logits
         row_effects = self.found.rows(whole)
         row_effects[self.kept] -= self.rest.rows(part)

@@ -24,7 +24,7 @@ from venire.ratings.data.models import model_of_judge, own_models
 from venire.ratings.data.statistics import ranks, student
 from venire.ratings.data.validation import check_level, code_integers, finite_or_none
 from venire.ratings.data.votes import Order, Votes, votes
-from venire.ratings.peers.self_preference import SelfPreferenceOdds, self_preference_odds
+from venire.ratings.peers.self_preference import SelfPreferenceOdds, features_held, self_preference_odds
 from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = [
@@ -203,13 +203,15 @@ class PeerEvaluation:
     """The models that judge, by name; `unit` is the unit of `self_evaluation`, `peer_evaluation` and `gap`.
 
     `left_out` counts (judge, instruction) pairs that are not in the gaps: pairs were missing, or models that other
-    judges were shown. `inclusive` and `free` are the orders behind `sie` and `sfe`.
+    judges were shown. `held` are features of answers that own odds hold equal. `inclusive` and `free` are the orders
+    behind `sie` and `sfe`.
     """
 
     models: tuple[PeerRow, ...]
     unit: Unit
     level: float
     left_out: int
+    held: tuple[str, ...]
     inclusive: Order
     free: Order
     warnings: tuple[str, ...]
@@ -264,6 +266,7 @@ def peer_evaluation(
         unit=counted,
         level=level,
         left_out=left_out,
+        held=tuple(features_held(pairs)),
         inclusive=inclusive,
         free=without,
         warnings=(*_warnings(rows), *_unproved(inclusive, without)),
@@ -273,7 +276,8 @@ def peer_evaluation(
 def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str, SelfPreferenceOdds]:
     """Self-preference odds of each model that is a judge, by name; judges that are one model share one figure."""
     names = pairs.judges, pairs.models, peers
-    found = self_preference_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
+    together = model_of_judge(*names)
+    found = self_preference_odds(pairs, own_models(*names), together=together, held=features_held(pairs), level=level)
     return {pairs.models[code]: one for code, one in found.items()}
 
 

@@ -5,14 +5,18 @@ account for that. `family_excess` compares scores with the other judges' median,
 on the same battles with those of judges of other families, and `self_preference_odds` fits all verdicts jointly, with a
 slope and own-model odds for each judge k:
 
-    log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own])
+    log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own]) + taste_k * x
 
 A judge with a large slope puts a strong model, including its own, further ahead than a judge with a small slope. The
 plain difference between its verdicts on its own model and those of others is then not self-preference, and only the
 odds correct for this. This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv
 2505.03475) with one more parameter per judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither
-probabilities nor odds. Slopes have a normal prior about 1 with a standard deviation of 1: some hundred verdicts of a
-judge outweigh it, and with few models, where slopes are hardly identified, it keeps them from diverging.
+probabilities nor odds. `x` are features of the two answers, such as a difference of lengths, for which each judge has a
+taste of its own: a judge that likes long answers more than others do favours a model that writes long ones, itself or
+another. Without lengths this is not told from self-preference. Tastes have a normal prior about 0 with a standard
+deviation of 3, in usual differences of the feature, and slopes one about 1 with a standard deviation of 1: some hundred
+verdicts of a judge outweigh them, and with few models, where slopes are hardly identified, theirs keeps them from
+diverging.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from venire.arena.errors import InputError
 from venire.ratings.data.clustered import ClusteredMean, cluster_codes, clustered_mean
 from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import student
+from venire.ratings.data.style import FAMILY, unit_scale
 from venire.ratings.data.validation import code_integers
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.solvers import NotConvergedError
@@ -41,6 +46,7 @@ __all__ = [
     "SelfPreferenceOdds",
     "family_excess",
     "family_preference",
+    "features_held",
     "self_preference_odds",
 ]
 
@@ -55,6 +61,12 @@ _NOT_IDENTIFIED = "its favour cannot be told from slopes and ratings: there are 
 
 _FAR = 15.0
 """Log odds beyond which a parameter is diverging: no judge is that certain."""
+
+_TASTE = 1.0 / 9.0
+"""Precision of the prior on tastes; with one of 1 a judge with a strong taste kept a tenth of it as favour."""
+
+_STEP = 0.125
+"""Usual differences of a feature that count as one value, so that rows of like values are one cell."""
 
 _DENSE = 1 << 24
 """Largest table of sums by instruction and parameter (128 MB)."""
@@ -87,7 +99,8 @@ class SelfPreferenceOdds:
 class OddsRows:
     """Rows of the regression: models, outcome and weight, the slope's number, and the own-model odds with their side.
 
-    `odds` is a number below `owners`, `side` is 1 where only A is the judge's own, -1 where only B is, else 0.
+    `odds` is a number below `owners`, `side` is 1 where only A is the judge's own, -1 where only B is, else 0. `x` are
+    the features held equal (rows, features).
     """
 
     models: int
@@ -100,34 +113,54 @@ class OddsRows:
     slope: NDArray[np.int64]
     odds: NDArray[np.int64]
     side: NDArray[np.float64]
+    x: NDArray[np.float64]
+
+    @property
+    def fixed(self) -> int:
+        """The number of ratings, slopes and odds: parameters that follow are tastes, slope by slope."""
+        return self.models + self.slopes + self.owners
 
     @property
     def size(self) -> int:
-        """The number of parameters: ratings, slopes, odds, in this order."""
-        return self.models + self.slopes + self.owners
+        """The number of parameters: ratings, slopes, odds, tastes, in this order."""
+        return self.fixed + self.slopes * int(self.x.shape[1])
+
+    def tastes(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Of each feature the parameter that it has in each row (rows,), and its values (rows,)."""
+        number = self.x.shape[1]
+        return [(self.fixed + self.slope * number + place, self.x[:, place]) for place in range(number)]
 
     def logits(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
         """The log odds of A (rows,) at a point (size,)."""
         slope = point[self.models + self.slope]
         own = point[self.models + self.slopes + self.odds]
-        return np.asarray(slope * (point[self.a] - point[self.b]) + own * self.side, dtype=np.float64)
+        liked = sum((point[column] * values for column, values in self.tastes()), np.zeros(len(self.a)))
+        return np.asarray(slope * (point[self.a] - point[self.b]) + own * self.side + liked, dtype=np.float64)
 
     def jacobian(self, point: NDArray[np.float64]) -> csr_array:
         """Derivatives of the log odds in each parameter (rows, size)."""
         rows, slope = np.arange(len(self.a)), point[self.models + self.slope]
-        columns = (self.a, self.b, self.models + self.slope, self.models + self.slopes + self.odds)
-        values = (slope, -slope, point[self.a] - point[self.b], self.side)
-        at = np.tile(rows, 4), np.concatenate(columns)
+        liked = self.tastes()
+        columns = [self.a, self.b, self.models + self.slope, self.models + self.slopes + self.odds]
+        columns += [column for column, _ in liked]
+        values = (slope, -slope, point[self.a] - point[self.b], self.side, *(one for _, one in liked))
+        at = np.tile(rows, len(columns)), np.concatenate(columns)
         return csr_array((np.concatenate(values), at), shape=(len(rows), self.size))
 
 
 def self_preference_odds(
-    given: Judgments, own: NDArray[np.bool_], *, together: NDArray[np.int64] | None = None, level: float = 0.95
+    given: Judgments,
+    own: NDArray[np.bool_],
+    *,
+    together: NDArray[np.int64] | None = None,
+    held: Sequence[str] = (),
+    level: float = 0.95,
 ) -> Mapping[int, SelfPreferenceOdds]:
     """Self-preference odds of each judge for its `own` models (judges, models), by its number, if it has any.
 
     Judges with the same number in `together` (judges,) share one parameter, for example those that are one model; by
-    default each has a separate parameter. Judges without own models share one slope. A judge has no finite estimate if
+    default each has a separate parameter. Judges without own models share one slope. `held` names features of `given`
+    that are held equal, with a taste for each judge. A judge has no finite estimate if
     its verdicts on its own models are all equal, or if no judge of other models judged these; its verdicts on them are
     then left out, so that they do not affect other estimates.
 
@@ -167,7 +200,7 @@ def self_preference_odds(
     owners = [code for code, one in found.items() if one.reason is None]
     if not owners or not len(part):
         return found
-    rows, there = _rows(part, side[kept], whose, owners)
+    rows, there = _rows(part, side[kept], whose, owners, held)
     try:
         cells = _counted(rows)
         point = _climb(cells, logits[there])
@@ -179,6 +212,11 @@ def self_preference_odds(
         value = float(point[rows.models + rows.slopes + number])
         found[code] = _odds_of(value, errors[number], units, level, slopes.get(code))
     return found
+
+
+def features_held(pairs: Judgments) -> list[str]:
+    """The features of answers that own odds hold equal: all that the table has, but for the family."""
+    return [name for name in pairs.features if name != FAMILY]
 
 
 def _side(given: Judgments, own: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -228,7 +266,7 @@ def _odds_of(value: float, se: float, units: int, level: float, slope: float | N
 
 
 def _rows(
-    given: Judgments, side: NDArray[np.float64], whose: NDArray[np.int64], owners: list[int]
+    given: Judgments, side: NDArray[np.float64], whose: NDArray[np.int64], owners: list[int], held: Sequence[str]
 ) -> tuple[OddsRows, NDArray[np.int64]]:
     """The rows, and their models; judges without own models share one slope."""
     present = np.flatnonzero(np.bincount(given.judge, minlength=len(whose)) > 0)
@@ -238,6 +276,7 @@ def _rows(
     there, codes = np.unique(np.concatenate([given.model_a, given.model_b]), return_inverse=True)
     numbers = {code: place for place, code in enumerate(owners)}
     odds = np.array([numbers.get(code, -1) for code in whose.tolist()], dtype=np.int64)[given.judge]
+    features = np.stack([given.features[name] for name in held], axis=1) if held else np.empty((len(given), 0))
     return OddsRows(
         models=len(there),
         slopes=int(number.max(initial=0)) + 1,
@@ -249,27 +288,36 @@ def _rows(
         slope=of_judge[given.judge],
         odds=np.maximum(odds, 0),
         side=np.where(odds >= 0, side, 0.0),
+        x=np.round(unit_scale(features)[0] / _STEP) * _STEP if held else features,
     ), there.astype(np.int64)
 
 
 def _counted(rows: OddsRows) -> OddsRows:
     """The same likelihood with rows aggregated by slope, pair and own-model odds."""
-    found, cell = code_integers((rows.slope * rows.models + rows.a) * rows.models + rows.b)
+    pair = (rows.slope * rows.models + rows.a) * rows.models + rows.b
+    for _, values in rows.tastes():
+        _, code = np.unique(values, return_inverse=True)
+        pair = code_integers(pair)[1].astype(np.int64) * (int(code.max(initial=0)) + 1) + code
+    found, cell = code_integers(pair)
     first = np.empty(len(found), dtype=np.intp)
     first[cell] = np.arange(len(cell))
     weight = np.bincount(cell, rows.weight).astype(np.float64)
     y = np.bincount(cell, rows.weight * rows.y) / weight
-    columns = {name: getattr(rows, name)[first] for name in ("a", "b", "slope", "odds", "side")}
+    columns = {name: getattr(rows, name)[first] for name in ("a", "b", "slope", "odds", "side", "x")}
     return replace(rows, y=y, weight=weight, **columns)
 
 
 def log_likelihood(point: NDArray[np.float64], rows: OddsRows) -> float:
-    """Log posterior of ratings, slopes and odds (size,), with penalties on the means that fix the gauge."""
+    """Log posterior of ratings, slopes, odds and tastes (size,), with penalties on the means that fix the gauge."""
     logit = rows.logits(point)
     fit = float(rows.weight @ (rows.y * log_expit(logit) + (1.0 - rows.y) * log_expit(-logit)))
     shift, scale = _held(point, rows)
-    away = point[rows.models : rows.models + rows.slopes] - 1.0
-    return fit - 0.5 * float(away @ away) - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
+    away, tastes = point[rows.models : rows.models + rows.slopes] - 1.0, point[rows.fixed :]
+    return (
+        fit
+        - 0.5 * float(away @ away + _TASTE * (tastes @ tastes))
+        - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
+    )
 
 
 def _held(point: NDArray[np.float64], rows: OddsRows) -> tuple[float, float]:
@@ -292,6 +340,8 @@ def derivatives(point: NDArray[np.float64], rows: OddsRows) -> tuple[NDArray[np.
     table[slopes, ratings] -= bend.reshape(rows.models, rows.slopes).T
     gradient[slopes] -= point[slopes] - 1.0
     table[slopes, slopes] += np.eye(rows.slopes)
+    gradient[rows.fixed :] -= _TASTE * point[rows.fixed :]
+    table[rows.fixed :, rows.fixed :] += _TASTE * np.eye(rows.size - rows.fixed)
     for part, away, size in zip((ratings, slopes), _held(point, rows), (rows.models, rows.slopes), strict=True):
         gradient[part] -= total * away / size
         table[part, part] += total / size**2
@@ -303,7 +353,7 @@ def _climb(cells: OddsRows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Raises `NotConvergedError` where none is found.
     """
-    point = np.concatenate([logits, np.ones(cells.slopes), np.zeros(cells.owners)])
+    point = np.concatenate([logits, np.ones(cells.slopes), np.zeros(cells.size - cells.models - cells.slopes)])
     here, damping = log_likelihood(point, cells), 0.0
     for _ in range(_STEPS):
         gradient, table = derivatives(point, cells)
@@ -333,13 +383,13 @@ def _errors(given: Judgments, rows: OddsRows, cells: OddsRows, point: NDArray[np
     Raises `NotConvergedError` where odds are not identified separately from slopes and ratings.
     """
     _, table = derivatives(point, cells)
-    first = rows.models + rows.slopes
+    owners = slice(rows.models + rows.slopes, rows.fixed)
     scale = 1.0 / np.sqrt(np.diagonal(table))
     try:
-        inverse = scale[:, None] * cho_solve(cho_factor(table * np.outer(scale, scale)), np.diag(scale)[:, first:])
+        inverse = scale[:, None] * cho_solve(cho_factor(table * np.outer(scale, scale)), np.diag(scale)[:, owners])
     except LinAlgError:
         raise NotConvergedError(_NOT_IDENTIFIED) from None
-    alone = 1.0 / (np.diagonal(inverse[first:]) * np.diagonal(table)[first:])
+    alone = 1.0 / (np.diagonal(inverse[owners]) * np.diagonal(table)[owners])
     if alone.min() < _COLLINEAR:
         raise NotConvergedError(_NOT_IDENTIFIED)
     group, units = cluster_codes(given.instruction if given.instructions else None, len(given))
@@ -363,6 +413,7 @@ def _influences(
         (rows.b, -pull),
         (rows.models + rows.slope, surprise * (point[rows.a] - point[rows.b])),
         (rows.models + rows.slopes + rows.odds, surprise * rows.side),
+        *((column, surprise * values) for column, values in rows.tastes()),
     )
     scores = sum(np.bincount(place + column, value, units * rows.size) for column, value in parts)
     return np.asarray(np.asarray(scores).reshape(units, rows.size) @ inverse, dtype=np.float64)

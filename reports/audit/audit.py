@@ -19,16 +19,38 @@ from venire.arena.records import Origin
 from venire.reports.audit import bias, coverage, fit, influence, panel
 from venire.reports.audit.finding import Case, Finding
 
-__all__ = ["CHECKS", "Audit", "Check", "audit"]
+__all__ = ["CHECKS", "Audit", "Check", "Word", "audit", "word"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its function, the harmless side of its threshold, and the question it asks."""
+    """One check: its function, the harmless side of its threshold, the question it asks, and what else is harmless.
+
+    `unless` is in words the condition under which a figure on the other side of the threshold is no worry, None where
+    there is none.
+    """
 
     run: Callable[[Case], Finding]
     harmless: Literal["at most", "at least"]
     asks: str
+    unless: str | None = None
+
+
+Word = Literal["worry", "unsure", "fine", "not made"]
+"""What a finding comes to; `unsure` is a figure beyond its threshold that is no worry, such as one within chance."""
+
+
+def word(finding: Finding) -> Word:
+    """What a finding comes to, in one word."""
+    if finding.worry is None:
+        return "not made"
+    if finding.worry:
+        return "worry"
+    check = CHECKS.get(finding.check)
+    if check is None or finding.figure is None or finding.threshold is None or not math.isfinite(finding.figure):
+        return "fine"
+    beyond = finding.figure - finding.threshold
+    return "unsure" if (beyond > 0.0 if check.harmless == "at most" else beyond < 0.0) else "fine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +79,11 @@ class Audit:
             {
                 "check": one.check,
                 "worry": one.worry,
+                "word": word(one),
                 "figure": one.figure,
                 "threshold": one.threshold,
                 "harmless": CHECKS[one.check].harmless if one.check in CHECKS else None,
+                "unless": CHECKS[one.check].unless if one.check in CHECKS else None,
                 "says": one.says,
                 "details": one.details,
             }
@@ -134,26 +158,28 @@ def _plain(value: Any) -> Any:
 
 CHECKS: dict[str, Check] = {
     "connectivity": Check(coverage.check_connectivity, "at most", "Does one scale join all models?"),
-    "coverage": Check(coverage.check_coverage, "at most", "Are battles spread evenly enough?"),
+    "coverage": Check(coverage.check_coverage, "at most", "Are battles spread evenly enough?", "certain enough"),
     "instructions": Check(coverage.check_instructions, "at least", "Are there enough for the errors?"),
     "complete": Check(coverage.check_complete, "at least", "Was what was planned judged?"),
-    "unread": Check(coverage.check_unparsed, "at most", "Were the replies read?"),
-    "unread-by-model": Check(coverage.check_unparsed_by_model, "at most", "Do some models lose more verdicts?"),
+    "unread": Check(coverage.check_unparsed, "at most", "Were the replies read?", "chance"),
+    "unread-by-model": Check(coverage.check_unparsed_by_model, "at most", "Does a model lose more of them?", "chance"),
     "first-place": Check(coverage.check_first_place, "at least", "Would other instructions name the same winner?"),
     "separation": Check(coverage.check_separation, "at least", "Are the models told apart?"),
     "tie-rule": Check(coverage.check_ties, "at most", "Does the order hang on what a tie counts?"),
-    "transitivity": Check(fit.check_transitivity, "at most", "Are there circles that chance does not make?"),
-    "circle": Check(fit.check_circle, "at most", "Do three models beat one another in a circle?"),
-    "fit": Check(fit.check_fit, "at most", "Does one number a model explain the wins?"),
-    "single-pairs": Check(fit.check_single_pairs, "at most", "Do pairs meet as their ratings say?"),
-    "smallest-removal": Check(influence.check_removal, "at least", "Do a few judgments decide who wins?"),
-    "single-instructions": Check(influence.check_instructions, "at most", "Does one instruction weigh too much?"),
-    "single-judges": Check(influence.check_judges, "at most", "Does the winner hang on one judge?"),
-    "single-models": Check(influence.check_models, "at most", "Does it hang on who else takes part?"),
-    "order-effects": Check(bias.check_order, "at most", "Do judges follow the place shown?"),
-    "length": Check(bias.check_length, "at most", "Do longer answers win?"),
-    "own-family": Check(bias.check_own_family, "at most", "Do judges favour their own?"),
-    "drift": Check(panel.check_drift, "at most", "Do judges change while they judge?"),
-    "judge-agreement": Check(panel.check_agreement, "at least", "Does a judge go its own way?"),
-    "alike-judges": Check(panel.check_alike, "at most", "Are two judges hardly more than one?"),
+    "transitivity": Check(fit.check_transitivity, "at most", "Are there circles that chance does not make?", "chance"),
+    "circle": Check(fit.check_circle, "at most", "Do three models beat one another in a circle?", "chance"),
+    "fit": Check(fit.check_fit, "at most", "Does one number a model explain the wins?", "chance"),
+    "single-pairs": Check(fit.check_single_pairs, "at most", "Do pairs meet as their ratings say?", "chance"),
+    "smallest-removal": Check(
+        influence.check_removal, "at least", "Do few judgments decide who wins?", "no winner yet"
+    ),
+    "single-instructions": Check(influence.check_instructions, "at most", "Does one weigh too much?", "usual"),
+    "single-judges": Check(influence.check_judges, "at most", "Does the winner hang on one judge?", "chance"),
+    "single-models": Check(influence.check_models, "at most", "Does it hang on who else takes part?", "chance"),
+    "order-effects": Check(bias.check_order, "at most", "Do judges follow the place shown?", "chance"),
+    "length": Check(bias.check_length, "at most", "Do longer answers win?", "chance"),
+    "own-family": Check(bias.check_own_family, "at most", "Do judges favour their own?", "chance"),
+    "drift": Check(panel.check_drift, "at most", "Do judges change while they judge?", "chance"),
+    "judge-agreement": Check(panel.check_agreement, "at least", "Does a judge go its own way?", "chance"),
+    "alike-judges": Check(panel.check_alike, "at most", "Are two judges hardly more than one?", "chance"),
 }

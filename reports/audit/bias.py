@@ -22,6 +22,7 @@ from venire.ratings.peers.self_preference import (
     FamilyPreference,
     SelfPreferenceOdds,
     family_preference,
+    features_held,
     self_preference_odds,
 )
 from venire.reports.audit.finding import Case, Finding
@@ -100,7 +101,8 @@ def check_own_family(case: Case) -> Finding:
         shares = {one.judge: one for one in family_preference(judgments, own)}
     except VenireError as error:
         return Finding(name, None, None, OWN_ODDS, str(error))
-    found = self_preference_odds(judgments, own, level=1.0 - (1.0 - _LEVEL) / len(shares))
+    held = features_held(judgments)
+    found = self_preference_odds(judgments, own, held=held, level=1.0 - (1.0 - _LEVEL) / len(shares))
     told = [_OwnFavour(shares[judgments.judges[code]], odds) for code, odds in found.items()]
     told.sort(key=lambda one: (-one.size, one.shares.judge))
     known = [one for one in told if one.odds.lo is not None]
@@ -108,8 +110,8 @@ def check_own_family(case: Case) -> Finding:
     worry = bool(clear) if known or clear else None
     most = (clear or known or [one for one in told if one.shares.excess.value is not None])[0]
     figure = None if most.odds.value is None else round(most.odds.value, 6)
-    details = {"judges": [one.plain() for one in told[:_SHOWN]]}
-    says = _own_sentence(most, worry)
+    details = {"judges": [one.plain() for one in told[:_SHOWN]], "held": held}
+    says = _own_sentence(most, worry, held)
     if worry is False and (untold := [one.shares.judge for one in told if one.odds.lo is None]):
         says += f"; of {', '.join(untold[:3])}{' and more' if len(untold) > 3 else ''} it cannot be told"
     return Finding(name, worry, figure, OWN_ODDS, says, details)
@@ -158,7 +160,7 @@ class _OwnFavour:
         }
 
 
-def _own_sentence(most: _OwnFavour, worry: bool | None) -> str:
+def _own_sentence(most: _OwnFavour, worry: bool | None, held: Sequence[str]) -> str:
     one, odds = most.shares, most.odds
     says = f"{one.judge} gives {', '.join(one.models[:3])}{' and more' if len(one.models) > 3 else ''}"
     if one.own is not None and one.others is not None:
@@ -166,8 +168,11 @@ def _own_sentence(most: _OwnFavour, worry: bool | None) -> str:
     if odds.value is None or odds.se is None:
         rest = "however sharp it is, it favours its own" if worry else f"its favour cannot be told: {odds.reason}"
         return f"{says}; {rest}"
-    says += f"; beyond its sharpness that is {odds.value:+.2f} logits (se {odds.se:.2f})"
-    return says + (": it favours its own" if worry else ": no judge clearly favours its own by much")
+    beyond = f"its sharpness and taste for {', '.join(held)}" if held else "its sharpness"
+    says += f"; beyond {beyond} that is {odds.value:+.2f} logits (se {odds.se:.2f})"
+    if not worry:
+        return says + ": no judge clearly favours its own by much"
+    return says + (": it favours its own" if held else ": it favours its own, or what looks like it (no lengths known)")
 
 
 def _clear(mean: ClusteredMean, middle: float, looks: int) -> bool:

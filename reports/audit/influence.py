@@ -41,6 +41,13 @@ _OUTLYING = 0.999
 """Effects of instructions have longer tails than the normal distribution of Grubbs' test: at 0.99 one small honest
 campaign in twelve was flagged."""
 
+DISTANCE = 2.9
+"""Standard deviations on a scale of short tails: where instructions differ by a skewed distribution, as difficulty
+often does, the largest of 30 to 200 effects are up to 2.8 away, and one that counts ten times 3.2 and more."""
+
+_STRETCHED = 0.02
+"""A common stretch of ratings less than this is not worth a word."""
+
 _SHOWN = 5
 
 
@@ -151,7 +158,7 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
 
 def _moves(one: LeaveOneOutChange, unit: Unit, points: float, beyond: float, quantile: float) -> bool:
     if unit == "instruction":
-        clear = one.outlying > beyond and one.change > PART_OF_ERROR * one.error
+        clear = one.outlying > beyond and one.distance > DISTANCE and one.change > PART_OF_ERROR * one.error
     else:
         clear = one.change > quantile * one.se
     return bool(clear and one.change >= points)
@@ -174,7 +181,8 @@ def _of_single(found: Influence, most: LeaveOneOutChange, unit: Unit, worry: boo
     leader = _leader_but(found, most, unit)
     stays = f"{leader} leads" if unit == "model" and most.name == found.leader else f"{leader} still leads"
     what = stays if most.leader == leader else f"{most.leader} leads in place of {leader}"
-    text = f"without {unit} {most.name} {most.model} moves by {most.change:.0f} points and {what}"
+    stretched = f" beside a stretch of all by {most.stretch:.2f}" if abs(most.stretch - 1.0) > _STRETCHED else ""
+    text = f"without {unit} {most.name} {most.model} moves by {most.change:.0f} points{stretched} and {what}"
     if worry:
         return f"{text}: more than chance and than one {unit} should do"
     return f"{text}, the most that one of {_some(found.units, unit)} does; none stands out"
@@ -182,10 +190,12 @@ def _of_single(found: Influence, most: LeaveOneOutChange, unit: Unit, worry: boo
 
 def _sentence(one: LeaveOneOutChange) -> dict[str, Any]:
     facts: dict[str, Any] = {"name": one.name, "model": one.model, "points": one.change, "leader": one.leader}
+    if one.stretch != 1.0:
+        facts["stretch"] = one.stretch
     if one.se == one.se:
         facts["se"] = one.se
     if one.outlying == one.outlying:
-        facts["times_usual"] = one.outlying
+        facts["times_usual"], facts["distance"] = one.outlying, one.distance
     if one.change_of_lead is not None:
         facts["change_of_lead"], facts["change_of_lead_se"] = one.change_of_lead
     return {**facts, "same_top": one.top}

@@ -23,9 +23,10 @@ __all__ = [
     "PeopleRow",
     "Progress",
     "ballots",
+    "battle_texts",
     "battles",
-    "battles_and_texts",
     "battles_in_time",
+    "battles_shown",
     "campaign_spending",
     "campaigns",
     "elos",
@@ -166,23 +167,45 @@ def battles(store: Store, campaign: int) -> Battles:
     return _battles(store, campaign, store.arrays("battles", campaign=campaign))
 
 
-def battles_in_time(store: Store, campaign: int) -> tuple[Battles, NDArray[np.float64], int]:
-    """The same with when each verdict was given (seconds since 1970, NaN: not known), and how many are planned.
+@dataclass(frozen=True, slots=True, eq=False)
+class TimedBattles:
+    """The verdicts of a campaign with when each was given (`seconds` since 1970, NaN: not known).
 
-    The covariate `length` is A's length in characters less B's, over both.
+    `planned` is how many there are to be, `shown` the numbers of the completions of A and of B, one a verdict. The
+    covariate `length` is A's length in characters less B's, over both.
     """
+
+    battles: Battles
+    seconds: NDArray[np.float64]
+    planned: int
+    shown: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def battles_in_time(store: Store, campaign: int) -> TimedBattles:
+    """The same with when each verdict was given, lengths, completions, and how many verdicts are planned."""
     columns = store.arrays("battles_in_time", campaign=campaign)
-    seconds = np.ma.filled(np.ma.asarray(columns["told_at"], dtype=np.float64), np.nan)
-    found = replace(_battles(store, campaign, columns), features={"length": np.asarray(_plain(columns["length"]))})
-    return found, seconds, int(store.read("battles_planned", campaign=campaign)[0][0])
+    return TimedBattles(
+        battles=replace(_battles(store, campaign, columns), features={"length": np.asarray(_plain(columns["length"]))}),
+        seconds=np.ma.filled(np.ma.asarray(columns["told_at"], dtype=np.float64), np.nan),
+        planned=int(store.read("battles_planned", campaign=campaign)[0][0]),
+        shown=_shown(columns),
+    )
 
 
-def battles_and_texts(store: Store, campaign: int) -> tuple[Battles, list[str], list[str]]:
-    """The same with the texts of A and of B, one a verdict; a text that is shown often is held once."""
+def battles_shown(store: Store, campaign: int) -> tuple[Battles, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The verdicts of a campaign, and the numbers of the completions of A and of B, one a verdict."""
     columns = store.arrays("battles", campaign=campaign)
-    texts: dict[int, str] = dict(store.read("battle_texts", campaign=campaign))
-    text_a, text_b = ([texts[one] for one in _plain(columns[f"completion_{side}"]).tolist()] for side in "ab")
-    return _battles(store, campaign, columns), text_a, text_b
+    return _battles(store, campaign, columns), _shown(columns)
+
+
+def battle_texts(store: Store, campaign: int) -> dict[int, str]:
+    """The texts of all completions that a campaign's battles show, by number."""
+    return dict(store.read("battle_texts", campaign=campaign))
+
+
+def _shown(columns: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    first, second = (np.asarray(_plain(columns[f"completion_{side}"]), dtype=np.int64) for side in "ab")
+    return first, second
 
 
 def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:

@@ -10,8 +10,9 @@ import numpy as np
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.boards.rate import Rateable, Source, Verdicts, choose_campaign, is_store, places, read
+from venire.boards.rate import Rateable, Source, Verdicts, choose_campaign, is_store, places, read, styles
 from venire.ratings.data.judgments import canonical
+from venire.ratings.data.models import own_models
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import merge_selected
 from venire.reports.audit.audit import CHECKS, Audit
@@ -72,9 +73,13 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
     if is_store(source.paths[0]) and battles.ballots is None:
         with reading(source.paths[0]) as store:
             chosen = choose_campaign(store, source.campaign)
-            timed, seconds, planned = frames.battles_in_time(store, chosen.id)
-        battles = replace(timed, clustered=battles.clustered, peers=battles.peers)
-        seconds = None if bool(np.isnan(seconds).all()) else seconds
+            timed = frames.battles_in_time(store, chosen.id)
+            features = dict(timed.battles.features)
+            kin = verdicts.families, verdicts.judge_families
+            if own_models(timed.battles.judges, timed.battles.models, battles.peers, *kin).any():
+                features = {**styles(store, chosen.id, timed.shown), **features}
+        battles = replace(timed.battles, features=features, clustered=battles.clustered, peers=battles.peers)
+        seconds, planned = None if bool(np.isnan(timed.seconds).all()) else timed.seconds, timed.planned
     battles = canonical(battles)
     return Case(
         battles=battles,

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
+import numpy as np
+from numpy.typing import NDArray
+
 from venire.arena.battles import Battles
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Ties, Unranked
@@ -18,7 +21,8 @@ from venire.configs.schema import Campaign
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.ballots import to_battles
-from venire.ratings.data.style import STYLE_NAMES, same_family, style_covariates
+from venire.ratings.data.models import model_of_judge
+from venire.ratings.data.style import FAMILY, STYLE_NAMES, same_family, style_covariates
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
@@ -49,7 +53,6 @@ _AS_ASKED = (
     "--method even-pairs"
 )
 
-_FAMILY = "same-family"
 """The covariate for answers of the judge's own family."""
 _BALLOTS = "ballots"
 """The format of a table of ballots, as `--format` names it."""
@@ -408,15 +411,17 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
     ballots = _campaign_ballots(store, campaign) if of_lists else None
     if ballots is not None and not pairs:
         battles = ballots
-    elif features:
-        battles = _battles_with_covariates(
-            store, campaign.id, features, families=families, judge_families=judge_families
-        )
+        peers = _judging_models(store, judges, battles.models)
     else:
-        battles = frames.battles(store, campaign.id)
+        battles, shown = frames.battles_shown(store, campaign.id)
+        peers = _judging_models(store, judges, battles.models)
+        itself = (model_of_judge(battles.judges, battles.models, peers) >= 0).any()
+        names = features or (STYLE_NAMES if itself else ())  # what a judge likes in its own answers besides itself
+        known = families, judge_families
+        battles = replace(battles, features=_covariates(store, campaign.id, battles, shown, names, *known))
     origins = {judge.origin for judge in judges}
     return Verdicts(
-        replace(battles, peers=_judging_models(store, judges, battles.models)),
+        replace(battles, peers=peers),
         origins=origins,
         reference=frames.elos(store),
         families=families,
@@ -474,32 +479,41 @@ def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
     raise InputError(f"the store {store.path} has no campaign {name!r}; there are: {names}")
 
 
-def _battles_with_covariates(
+def _covariates(
     store: Store,
     campaign: int,
+    battles: Battles,
+    shown: tuple[NDArray[np.int64], NDArray[np.int64]],
     names: Sequence[str],
-    *,
     families: Mapping[str, str],
     judge_families: Mapping[str, str],
-) -> Battles:
-    """The verdicts of a campaign with the named covariates: of style, from the texts that were shown, and of family.
+) -> dict[str, NDArray[np.float64]]:
+    """The named covariates of battles (rows,): of style, from the texts that were shown, and of family.
 
     `position` follows from the order shown and needs no column. Raises InputError for any other name.
     """
-    known = (*STYLE_NAMES, _FAMILY, "position")
+    known = (*STYLE_NAMES, FAMILY, "position")
     if strange := [name for name in names if name not in known]:
         raise InputError(f"a store knows no covariate {strange[0]!r}; it knows {', '.join(known)}")
-    battles, text_a, text_b = frames.battles_and_texts(store, campaign)
-    found = {}
+    found: dict[str, NDArray[np.float64]] = {}
     if set(names) & set(STYLE_NAMES):
-        table = style_covariates(text_a, text_b)
-        found = {name: table[:, STYLE_NAMES.index(name)] for name in names if name in STYLE_NAMES}
-    if _FAMILY in names:
+        table = styles(store, campaign, shown)
+        found = {name: table[name] for name in names if name in STYLE_NAMES}
+    if FAMILY in names:
         own = [judge_families.get(judge, families.get(judge)) for judge in battles.judges]
         of_model = [families.get(model) for model in battles.models]
         sides = ([of_model[code] for code in side.tolist()] for side in (battles.model_a, battles.model_b))
-        found[_FAMILY] = same_family([own[code] for code in battles.judge.tolist()], *sides)
-    return replace(battles, features=found)
+        found[FAMILY] = same_family([own[code] for code in battles.judge.tolist()], *sides)
+    return found
+
+
+def styles(
+    store: Store, campaign: int, shown: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> dict[str, NDArray[np.float64]]:
+    """The covariates of style of battles (rows,), by name, from the completions of A and of B that were `shown`."""
+    texts = frames.battle_texts(store, campaign)
+    table = style_covariates(*([texts[one] for one in side.tolist()] for side in shown))
+    return {name: table[:, place] for place, name in enumerate(STYLE_NAMES)}
 
 
 def _file_ballots(

@@ -6,14 +6,15 @@ from rich.console import Console
 from rich.table import Table
 
 from venire.render.screen import FAILED
-from venire.reports.audit.audit import CHECKS, Audit
+from venire.reports.audit.audit import CHECKS, Audit, Word, word
 from venire.reports.audit.finding import Finding
 from venire.reports.wording import counted
 from venire.wording import plain
 
 __all__ = ["show_audit"]
 
-_MARKS = {True: "WORRY", False: "fine", None: "-"}
+_MARKS: dict[Word, str] = {"worry": "WORRY", "unsure": "unsure", "fine": "fine", "not made": "-"}
+_ORDER: tuple[Word, ...] = ("worry", "unsure", "fine")
 _WIDE = 100
 """Columns from which what a check says stands beside its figure; below, under it."""
 
@@ -21,6 +22,7 @@ _WIDE = 100
 def show_audit(screen: Console, audit: Audit) -> None:
     """The verdict in one line, then a line or two for each check; into a pipe, one line each."""
     order = [*audit.worries, *(one for one in audit.findings if one.worry is False)]
+    order.sort(key=lambda one: _ORDER.index(word(one)))
     order += [one for one in audit.findings if one.worry is None]
     made = sum(one.worry is not None for one in audit.findings)
     counts = {"verdict": audit.rows, "model": audit.models, "judge": audit.judges, "instruction": audit.instructions}
@@ -55,9 +57,9 @@ def _style(finding: Finding) -> str:
 
 
 def _as_lines(screen: Console, order: list[Finding]) -> None:
-    name = max(len(one.check) for one in order)
+    name, bound = max(len(one.check) for one in order), max(len(_bound(one)) for one in order)
     for one in order:
-        head = f"{_MARKS[one.worry]:<5}  {one.check:<{name}}  {_figure(one):>7}  {_bound(one):<8}"
+        head = f"{_MARKS[word(one)]:<6}  {one.check:<{name}}  {_figure(one):>7}  {_bound(one):<{bound}}"
         screen.print(f"{head}  {plain(one.says)}")
 
 
@@ -69,7 +71,7 @@ def _as_table(screen: Console, order: list[Finding]) -> None:
     table.add_column("harmless", no_wrap=True)
     table.add_column("what was found", overflow="fold")
     for one in order:
-        cells = _MARKS[one.worry], one.check, _figure(one), _bound(one), plain(one.says)
+        cells = _MARKS[word(one)], one.check, _figure(one), _bound(one), plain(one.says)
         table.add_row(*cells, style=_style(one))
     screen.print(table)
 
@@ -81,7 +83,7 @@ def _as_pairs(screen: Console, order: list[Finding]) -> None:
     for one in order:
         figure = f"{_figure(one)}, harmless: {_bound(one)}" if _figure(one) else ""
         head = f"{one.check}   {figure}".rstrip()
-        table.add_row(_MARKS[one.worry], f"{head}\n{plain(one.says)}", style=_style(one))
+        table.add_row(_MARKS[word(one)], f"{head}\n{plain(one.says)}", style=_style(one))
     screen.print(table)
 
 
@@ -93,7 +95,8 @@ def _bound(one: Finding) -> str:
     if one.threshold is None or one.figure is None or one.check not in CHECKS:
         return ""
     sign = "<=" if CHECKS[one.check].harmless == "at most" else ">="
-    return f"{sign} {_number(one.threshold)}"
+    unless = CHECKS[one.check].unless
+    return f"{sign} {_number(one.threshold)}" + (f" or {unless}" if unless else "")
 
 
 def _number(value: float) -> str:

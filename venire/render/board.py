@@ -356,9 +356,11 @@ def show_peers(screen: Console, facts: Mapping[str, Any], verdicts: str | None) 
     screen.print()
     tabulate(screen, [head for head, _ in shown], cells, title=f"Judges on themselves   verdicts: {verdicts}")
     gap = "positions (1 is the best)" if positions else "share of points lost"
+    held = facts["held"]
+    beyond = f"that and its taste for {plain(', '.join(held))}" if held else "that, and for what looks like its own"
     screen.print(
         f"gap: by itself less by others, {gap}; a sharp judge puts a good model, itself too, further ahead. "
-        "own odds: log odds for itself beyond that; above 0 it favours itself. "
+        f"own odds: log odds for itself beyond {beyond}; above 0 it favours itself. "
         "moved: places by verdicts of models on themselves, below 0 to the better",
         style="dim",
     )

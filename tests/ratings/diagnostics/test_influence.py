@@ -47,12 +47,24 @@ def test_each_change_is_that_of_a_fit_on_the_other_rows(unit: Unit) -> None:
     assert len(found.without) == found.units == {"instruction": 30, "judge": 3, "model": 6}[unit]
     for left in found.without:
         rest = bradley_terry(without(rows, unit, left.name), errors="none").elo
-        moved = rest - whole
-        moved -= np.nanmean(moved)
+        both = np.isfinite(rest)
+        moved = (rest - rest[both].mean()) / left.stretch - (whole - whole[both].mean())
         assert left.change == pytest.approx(float(np.nanmax(np.abs(moved))), abs=1e-6)
         assert abs(moved[rows.models.index(left.model)]) == pytest.approx(left.change, abs=1e-6)
         assert left.leader == rows.models[int(np.nanargmax(rest))]
     assert [left.change for left in found.without] == sorted((left.change for left in found.without), reverse=True)
+
+
+def test_a_stretch_of_all_ratings_is_no_change_of_any() -> None:
+    """A judge that draws lots narrows all ratings: without it they are wider, and nobody is better."""
+    wins = {("a", "b"): 12, ("b", "a"): 4, ("b", "c"): 12, ("c", "b"): 4, ("a", "c"): 14, ("c", "a"): 2}
+    rows = [(a, b, 1.0, "keen") for (a, b), count in wins.items() for _ in range(count)]
+    rows += [(a, b, 0.5, "dull") for a, b in ("ab", "bc", "ac") for _ in range(16)]
+    a, b, y, judge = zip(*rows, strict=True)
+    found = influence(comparisons(a, b, y, judge=judge), "judge")
+    left = next(one for one in found.without if one.name == "dull")
+    assert left.stretch == pytest.approx(2.37, abs=0.1)
+    assert left.change < 15.0
 
 
 def test_effects_are_the_derivative_of_ratings_with_respect_to_weights() -> None:

@@ -57,6 +57,36 @@ def test_a_sharp_judge_of_a_strong_model_does_not_favour_itself(peer_battles: Ma
     assert found.slope > 2.0
 
 
+def test_a_taste_for_length_is_no_favour_where_lengths_are_known(peer_battles: Make) -> None:
+    """Its own answers are the longest, and it alone likes long ones: without lengths that looks like favour."""
+    battles = peer_battles(STRENGTH, instructions=200, ties=0.0, taste=0.0, seed=5)
+    rng = np.random.default_rng(11)
+    written = np.array([1.0, 0.0, 0.2, -0.4, -0.8]) + 0.6 * rng.normal(size=(200, 5))
+    item = battles.instruction
+    length = written[item, battles.model_a] - written[item, battles.model_b]
+    liking = np.where(battles.judge == 0, 1.2, 0.0)
+    gap = np.array(STRENGTH)[battles.model_a] - np.array(STRENGTH)[battles.model_b]
+    label = np.where(rng.random(len(gap)) < 1.0 / (1.0 + np.exp(-gap - liking * length)), 1, -1).astype(np.int8)
+    judgments = merge_orders(replace(battles, label=label, features={"length": length}))
+    assert odds_of(judgments).favours_own is True
+    held = odds_of(judgments, held=["length"])
+    assert held.favours_own is None
+    assert abs(held.value) < 2.5 * held.se
+    plain = self_preference_odds(judgments, np.eye(5, dtype=np.bool_))
+    known = self_preference_odds(judgments, np.eye(5, dtype=np.bool_), held=["length"])
+    assert known[2].value == pytest.approx(plain[2].value, abs=0.25)
+
+
+def test_favour_is_found_beside_a_taste(peer_battles: Make) -> None:
+    favour = (0.9, 0.0, 0.0, 0.0, 0.0)
+    battles = peer_battles(STRENGTH, favour=favour, instructions=300, ties=0.0, taste=0.0, seed=7)
+    rng = np.random.default_rng(8)
+    length = rng.normal(size=len(battles.label)) + 0.3 * (battles.model_a == 0) - 0.3 * (battles.model_b == 0)
+    found = odds_of(merge_orders(replace(battles, features={"length": length})), held=["length"])
+    assert found.favours_own is True
+    assert abs(found.value - 0.9) < 3.0 * found.se
+
+
 def test_its_error_is_that_of_instructions_drawn_again(peer_battles: Make) -> None:
     judgments = merge_orders(
         peer_battles(STRENGTH, slope=(2.0, 1.0, 1.0, 1.0, 1.0), instructions=60, taste=1.0, seed=5)
@@ -95,6 +125,7 @@ def test_derivatives_are_those_of_the_likelihood(seed: int) -> None:
         slope=rng.integers(0, 3, 12),
         odds=rng.integers(0, 2, 12),
         side=rng.integers(-1, 2, 12).astype(float),
+        x=rng.normal(size=(12, 2)),
     )
     point = rng.normal(0.3, 0.7, rows.size)
     gradient, table = derivatives(point, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.console import Console
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
-from venire.reports.audit.audit import CHECKS, Audit, audit
+from venire.render.audit import show_audit
+from venire.reports.audit.audit import CHECKS, Audit, audit, word
 from venire.reports.audit.finding import Case, Finding
 
 Draw = Callable[..., Battles]
@@ -237,3 +240,25 @@ def test_a_leader_far_ahead_is_seldom_doubted_and_the_wrong_one_seldom_believed(
 def _only(battles: Battles, rows: NDArray[Any]) -> Battles:
     names = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
     return replace(battles, **{name: getattr(battles, name)[rows] for name in names})
+
+
+def test_a_figure_beyond_its_threshold_that_is_no_worry_is_unsure() -> None:
+    found = [
+        Finding("own-family", worry, figure, 0.2, "") for worry, figure in ((False, 0.5), (False, 0.1), (True, 0.5))
+    ]
+    assert [word(one) for one in found] == ["unsure", "fine", "worry"]
+    assert word(Finding("own-family", None, None, 0.2, "")) == "not made"
+    assert word(Finding("instructions", False, 25.0, 20.0, "")) == "fine"
+    assert word(Finding("judge-agreement", False, 0.4, 0.5, "")) == "unsure"
+
+
+@pytest.mark.parametrize("width", [70, 140, None])
+def test_both_conditions_stand_beside_an_unsure_figure(width: int | None) -> None:
+    out = io.StringIO()
+    found = (Finding("own-family", False, 0.5, 0.2, "it may favour its own"), Finding("length", False, 0.1, 0.2, "no"))
+    screen = Console(file=out, width=width or 300, force_terminal=width is not None, color_system=None)
+    show_audit(screen, Audit(found[::-1], "simulated", 10, 3, 2, 5, 0.95, 0))
+    shown = " ".join(out.getvalue().split())
+    assert "none of 2 checks worries" in shown
+    assert shown.index("unsure") < shown.index("fine")
+    assert "<= 0.2 or chance" in shown

@@ -80,7 +80,7 @@ def test_a_judge_that_favours_its_family_is_named_with_its_odds_and_its_shares()
     assert found.worry is True
     assert found.says.startswith("j1 gives m3")
     assert "beyond its sharpness that is +0." in found.says
-    assert found.says.endswith("it favours its own")
+    assert found.says.endswith("it favours its own, or what looks like it (no lengths known)")
     assert found.figure == pytest.approx(of(found, "j1")["odds"], abs=1e-6)
     assert abs(of(found, "j1")["odds"] - 0.8) < 3.0 * of(found, "j1")["odds_se"]
     assert abs(of(found, "j0")["odds"]) < 3.0 * of(found, "j0")["odds_se"]

@@ -39,7 +39,7 @@ def test_a_narrow_terminal_has_the_figures_that_matter(width: int, wide: bool) -
         "se_minus_pe_lo": -0.9, "se_minus_pe_hi": -0.1, "own_odds": None, "own_odds_lo": None, "own_odds_hi": None,
         "own_odds_reason": "it won all", "sie_minus_sfe": -1e-9,
     }  # fmt: skip
-    facts = {"unit": "positions", "level": 0.9, "models": [row], "warnings": ["a stands better"]}
+    facts = {"unit": "positions", "level": 0.9, "held": ["length"], "models": [row], "warnings": ["a stands better"]}
     out = io.StringIO()
     show_peers(Console(file=out, width=width, markup=False, highlight=False), facts, "simulated")
     shown = " ".join(out.getvalue().split())

@@ -268,6 +268,8 @@ class PlanSettings:
     repeats: int = 1
     orders: Literal["both", "random"] = "both"
     """Whether a battle is shown in both orders, or in one order drawn at random."""
+    variants: tuple[str, ...] = ()
+    """Edits of completions: each battle is judged again with A's completion edited, and with B's."""
     stop: StopSettings = StopSettings()
 
     def round_size(self, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:

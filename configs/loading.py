@@ -297,6 +297,7 @@ def _plan(table: Plan) -> PlanSettings:
         instructions=table.instructions,
         repeats=table.repeats,
         orders=table.orders,
+        variants=tuple(table.variants),
         stop=StopSettings(
             battles=stop.battles,
             half_width=None if stop.half_width is None else float(stop.half_width),

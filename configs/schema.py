@@ -41,6 +41,7 @@ from venire.configs.values import (
     Text,
     Variable,
     Variables,
+    Variants,
     whole,
 )
 
@@ -320,6 +321,7 @@ class Plan(PhaseTable):
     instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     repeats: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
     orders: Literal["both", "random"] = Field(default="both", description='"both" or "random"')
+    variants: Variants = Field(default=[], description='a list of names of edits, each once, such as ["echo"]')
     stop: Stop = Field(default_factory=Stop, description="a [plan.stop] table")
     phase: list[Phase] = Field(default=[], description="[[plan.phase]] tables, with double brackets")
 

@@ -21,7 +21,7 @@ def plain_number(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-_LATER_OF_PLAN = ("band", "battles", "round", "purpose", "top", "place", "orders", "phase")
+_LATER_OF_PLAN = ("band", "battles", "round", "purpose", "top", "place", "orders", "variants", "phase")
 
 _LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
     ("durability", "normal"),

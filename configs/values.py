@@ -219,6 +219,7 @@ Variables = Annotated[list[Variable], Field(min_length=2), AfterValidator(_disti
 Proxy = Annotated[str, AfterValidator(_proxy)]
 Headers = Annotated[dict[str, str], AfterValidator(_headers)]
 Models = Annotated[list[Text], Field(min_length=2), AfterValidator(_distinct)]
+Variants = Annotated[list[Text], AfterValidator(_distinct)]
 
 TEXT = "a text of at least one character"
 PATH = "the path of a file, relative to the campaign file"

@@ -36,7 +36,13 @@ from venire.ratings.data.style import same_family, style, style_covariates
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.design.placement import place_model
 from venire.ratings.design.stopping import interim_analysis
-from venire.ratings.diagnostics.accuracy import direct_accuracy, pair_kinds, preference_shift, rate_by_kind
+from venire.ratings.diagnostics.accuracy import (
+    direct_accuracy,
+    pair_kinds,
+    paired_preference_shift,
+    preference_shift,
+    rate_by_kind,
+)
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.influence import influence, smallest_removal
 from venire.ratings.diagnostics.lack_of_fit import lack_of_fit, with_lack_of_fit
@@ -184,6 +190,7 @@ __all__ = [
     "online_elo",
     "pair_coverage",
     "pair_kinds",
+    "paired_preference_shift",
     "partial_correlation",
     "peer_agreement",
     "peer_evaluation",

@@ -30,6 +30,7 @@ from venire.ratings.pairwise.components import largest_group, ranked_values, str
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
+from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 from venire.reports.wording import elo_text, pairs_asked_text
 from venire.storage.transfer import memory
@@ -80,7 +81,8 @@ class Board:
 
     `verdicts` is the origin of the verdicts, None where there are no verdicts. `judge_figures` are the method's
     figures of judges, by figure and by judge: None for a judge that it did not use. `ordered` is true for a method
-    that gives an order and no ratings. `grades` is what judges of single completions said, None where there are none.
+    that gives an order and no ratings. `grades` is what judges of single completions said, None where there are none;
+    `edits` are the contrasts of edited completions.
     """
 
     method: str
@@ -92,6 +94,7 @@ class Board:
     judge_figures: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     ordered: bool = False
     grades: GradeBoard | None = None
+    edits: tuple[EditContrast, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
@@ -113,6 +116,8 @@ class Board:
         }
         if self.grades is not None:
             board["grades"] = self.grades.to_json()
+        if self.edits:
+            board["edits"] = [asdict(one) for one in self.edits]
         rounded: dict[str, Any] = _rounded(board)
         return rounded
 

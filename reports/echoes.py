@@ -17,8 +17,8 @@ from venire.ratings.diagnostics.accuracy import PAIR_KINDS
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import merge_selected
 from venire.reports.board import Board
-from venire.reports.grades import ECHO, EchoPairs, ShareRow
-from venire.reports.rank_agreement import grades_of_sides, kinds_of_pairs
+from venire.reports.graded_pairs import ECHO, grades_of_sides, kinds_of_pairs
+from venire.reports.grades import EchoPairs, ShareRow
 
 __all__ = ["with_echo_pairs"]
 

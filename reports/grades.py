@@ -16,6 +16,7 @@ from venire.arena.battles import Grades
 from venire.arena.records import AnswerGrade, Status
 from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.diagnostics.accuracy import direct_accuracy
+from venire.reports.graded_pairs import DIRECT, ECHO, REFERENCE, of_protocol
 
 __all__ = [
     "AccuracyFilter",
@@ -30,13 +31,8 @@ __all__ = [
     "RankAgreementRow",
     "ShareRow",
     "grade_board",
-    "of_protocol",
 ]
 
-ECHO = "echo"
-"""The protocol that asks whether an answer goes on after its end; all others grade answers."""
-REFERENCE = "direct-reference"
-DIRECT = "direct"
 _FIRST = (REFERENCE, DIRECT)
 """Protocols whose grades are nearest to the truth, in this order; others follow by name."""
 
@@ -294,12 +290,6 @@ def _echo_table(grades: Grades, level: float) -> EchoTable:
     rows.sort(key=lambda row: (1.0 if row.share is None else -round(row.share, 6), row.model))
     judges = (name for name, one in zip(grades.judges, grades.protocols, strict=True) if one == ECHO)
     return EchoTable(tuple(judges), tuple(rows))
-
-
-def of_protocol(grades: Grades, protocol: str) -> NDArray[np.bool_]:
-    """Which rows (rows,) judges of a protocol gave."""
-    asked = np.array([name == protocol for name in grades.protocols], dtype=np.bool_)
-    return np.asarray(asked[grades.judge])
 
 
 def _accuracy_table(grades: Grades, protocol: str, level: float) -> AccuracyTable:

@@ -19,7 +19,7 @@ from venire.orchestrator.designs import PlannedRound, RoundDesign, write_design
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Catalogue
+from venire.storage.plans.plans import Catalogue, Catalogued
 from venire.storage.store.store import Store
 
 __all__ = ["expand"]
@@ -47,6 +47,7 @@ def expand(
     seed: int = 0,
     recorded: Mapping[int, Recording] = {},
     orders: Literal["both", "random"] = "both",
+    variants: Sequence[str] = (),
 ) -> Iterator[PlannedTrial]:
     """The trials of a design as a stream, instruction by instruction; a battle is asked in both orders or a drawn one.
 
@@ -56,8 +57,9 @@ def expand(
 
     `judges` are respondent numbers with their records, `repeats` is how often each is asked; `seed` draws the order
     in which a list is shown, and that of a battle, which depends on nothing else in the plan. Battles with equal
-    texts are left out and counted in `equal_texts[0]`. Of a respondent in `recorded` those trials are taken that are on
-    record, in the orders that are.
+    texts are left out and counted in `equal_texts[0]`. A battle is asked again for each of the `variants`, with A's
+    completion edited and with B's, where both edits are there and changed the text. Of a respondent in `recorded` those
+    trials are taken that are on record, in the orders that are.
     """
     drawn = None if orders == "both" else seed
     asked: dict[Shape, list[_NumberedRespondent]] = {shape: [] for shape in Shape}
@@ -70,7 +72,7 @@ def expand(
         for repeat in range(1, max(repeats.values()) + 1):
             now = {shape: [one for one in those if one.repeats >= repeat] for shape, those in asked.items()}
             yield from _answers(answers, name, repeat, now[Shape.NONE])
-            yield from _battles(matchups, answers, name, repeat, now[Shape.PAIR], equal_texts, drawn)
+            yield from _battles(matchups, answers, name, repeat, now[Shape.PAIR], equal_texts, drawn, variants)
             yield from _singles(chosen, answers, name, repeat, now[Shape.SINGLE])
             yield from _lists(chosen, answers, name, repeat, now[Shape.LIST], seed)
             yield from _replayed(matchups, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
@@ -92,6 +94,7 @@ def _battles(
     judges: Sequence[_NumberedRespondent],
     equal_texts: list[int],
     drawn: int | None,
+    variants: Sequence[str],
 ) -> Iterator[PlannedTrial]:
     """The orders of every battle on an instruction: both, or with a seed the one that it draws for each trial."""
     instruction, key = answers.instructions[name]
@@ -101,7 +104,8 @@ def _battles(
             equal_texts[0] += repeat == 1
             continue
         models = answers.models[matchup.model_a], answers.models[matchup.model_b]
-        for judge in judges:
+        shown = [(a, b), *_edited(matchup, answers, name, variants)]
+        for (a, b), judge in product(shown, judges):
             for swapped in BOTH_ORDERS if drawn is None else (_drawn(judge, key, (a.key, b.key), repeat, drawn),):
                 first, second = arrange(a, b, swapped)
                 yield PlannedTrial(
@@ -113,6 +117,24 @@ def _battles(
                     repeat,
                     Battle(*models, swapped, matchup.gap),
                 )
+
+
+def _edited(
+    matchup: Matchup, answers: Catalogue, name: str, variants: Sequence[str]
+) -> Iterator[tuple[Catalogued, Catalogued]]:
+    """The completions of a battle with A's edited, and with B's; none where an edit is lacking or changed nothing."""
+    sides = [answers.completions[model, name] for model in (matchup.model_a, matchup.model_b)]
+    for variant in variants:
+        edits = [answers.edited.get((model, name, variant)) for model in (matchup.model_a, matchup.model_b)]
+        a, b = edits
+        if (
+            a is None
+            or b is None
+            or any(one is not None and one.text in {side.text for side in sides} for one in edits)
+        ):
+            continue
+        yield a, sides[1]
+        yield sides[0], b
 
 
 def _drawn(judge: _NumberedRespondent, instruction: bytes, sides: tuple[bytes, bytes], repeat: int, seed: int) -> bool:
@@ -197,6 +219,7 @@ def write_round(
         seed=campaign.seed,
         recorded={numbers[judge.name]: recordings[judge.name] for judge, _ in asked if judge.name in recordings},
         orders=campaign.plan.orders,
+        variants=campaign.plan.variants,
     )
     count = plans.append_round(
         store,

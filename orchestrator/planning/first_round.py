@@ -52,7 +52,7 @@ def design_first_round(
     state, left_out = select_models(campaign, importing.contestants(store))
     if campaign.pair_judges:
         refuse_phases(campaign, state)
-    answers = plans.catalogue(store, state.models)
+    answers = plans.catalogue(store, state.models, campaign.plan.variants)
     if campaign.plan.phases[0].policy == RECORDED:
         chosen = _design_recorded(campaign, state, left_out, answers, recordings)
     elif campaign.plan.phases[0].crosses or not campaign.pair_judges:
@@ -62,6 +62,7 @@ def design_first_round(
         inputs = PlanInputs(store, campaign, state.models, drawn, answers, recordings, prices)
         chosen = replace(_design_battles(inputs, state.elo, budgets, estimates), left_out=left_out)
     _refuse_without_reference(campaign, chosen, answers)
+    _refuse_without_edits(campaign, answers)
     return _with_replayed(campaign, chosen, answers, recordings), answers, recordings
 
 
@@ -236,6 +237,21 @@ def _refuse_without_reference(campaign: CampaignSettings, chosen: RoundDesign, a
                 f"{campaign.path}: judge {judge.name!r}: protocol {judge.protocol!r} needs reference answers, and "
                 f"{len(without)} of {len(chosen.instructions)} instructions have none ({without[0]!r} is the first): "
                 "add the column reference to the instructions, or use protocol 'direct'"
+            )
+
+
+def _refuse_without_edits(campaign: CampaignSettings, answers: Catalogue) -> None:
+    """Refuse edits where none could be judged, and where battles are chosen by the verdicts of others."""
+    if campaign.plan.variants and (campaign.in_rounds or not campaign.pair_judges):
+        raise InputError(
+            f"{campaign.path}: [plan] variants needs judges of pairs, and a plan of one round with every matchup on "
+            "every instruction, such as policy 'all-pairs'"
+        )
+    for variant in campaign.plan.variants:
+        if not any(name == variant for _, _, name in answers.edited):
+            raise InputError(
+                f"{campaign.path}: [plan] variants names {variant!r}, and no completion of these models was edited so: "
+                "import the edited ones (a table of completions with a column variant), or leave it out"
             )
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "PreferenceShift",
     "direct_accuracy",
     "pair_kinds",
+    "paired_preference_shift",
     "preference_shift",
     "rate_by_kind",
 ]
@@ -191,6 +192,42 @@ def preference_shift(
         hi=shift + sqrt((high_a - on_a) ** 2 + (on_b - low_b) ** 2),
         level=level,
     )
+
+
+def paired_preference_shift(
+    on_a: ArrayLike, on_b: ArrayLike, cluster: ArrayLike | None = None, *, level: float = 0.95
+) -> PreferenceShift:
+    """The same from outcomes for A (pairs,), 0 to 1, of the same pairs with the intervention on A and on B.
+
+    The interval is put together from the score intervals of both shares, clustered by `cluster` (pairs,), and the
+    correlation of their errors (Newcombe 1998, method 10; Zou and Donner 2008): it stays within -1 and 1, and has a
+    width where all pairs agree. Bounds are NaN below two clusters. Raises `InputError` for no pairs, for columns of
+    unequal length, for outcomes outside [0, 1], and for a level outside (0, 1).
+
+    >>> from venire.ratings import paired_preference_shift
+    >>> round(paired_preference_shift([0, 0.5, 0, 1], [1, 1, 0, 1]).shift, 3)
+    -0.375
+    """
+    check_level(level)
+    a, b = np.asarray(on_a, dtype=np.float64), np.asarray(on_b, dtype=np.float64)
+    units = np.arange(len(a)) if cluster is None else np.asarray(cluster)
+    if a.ndim != 1 or a.shape != b.shape or a.shape != units.shape or not len(a):
+        raise InputError(f"on_a has shape {a.shape}, on_b {b.shape}, cluster {units.shape}: give one row each a pair")
+    if not (np.isfinite(a) & np.isfinite(b) & (np.minimum(a, b) >= 0.0) & (np.maximum(a, b) <= 1.0)).all():
+        raise InputError("on_a and on_b are outcomes for A: give shares from 0 to 1")
+    first, second, both = clustered_mean(a, units), clustered_mean(b, units), clustered_mean(a - b, units)
+    (low_a, high_a), (low_b, high_b) = first.share_interval(level), second.share_interval(level)
+    shift = float(a.mean() - b.mean())
+    if low_a is None or high_a is None or low_b is None or high_b is None:
+        return PreferenceShift(shift, float("nan"), float("nan"), level)
+    shared = 0.0
+    if first.se and second.se and both.se is not None:  # else one side does not vary
+        shared = (first.se**2 + second.se**2 - both.se**2) / (2.0 * first.se * second.se)
+        shared = min(1.0, max(-1.0, shared))
+    mean_a, mean_b = float(a.mean()), float(b.mean())
+    below, above = (mean_a - low_a, high_b - mean_b), (high_a - mean_a, mean_b - low_b)
+    lo, hi = (sqrt(max(0.0, x * x + y * y - 2.0 * shared * x * y)) for x, y in (below, above))
+    return PreferenceShift(shift, max(-1.0, shift - lo), min(1.0, shift + hi), level)
 
 
 def _of_kind(

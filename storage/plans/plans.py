@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -84,6 +84,8 @@ class Catalogue:
     """By (model, instruction id)."""
     referenced: frozenset[str] = frozenset()
     """Instructions that have a reference answer."""
+    edited: Mapping[tuple[str, str, str], Catalogued] = field(default_factory=dict)
+    """Edited copies of completions by (model, instruction id, variant)."""
 
 
 def find_campaign(store: Store, name: str) -> StoredCampaign | None:
@@ -144,8 +146,8 @@ def register(
     return numbers
 
 
-def catalogue(store: Store, models: Sequence[str]) -> Catalogue:
-    """The first answers of the named models."""
+def catalogue(store: Store, models: Sequence[str], variants: Sequence[str] = ()) -> Catalogue:
+    """The first answers of the named models, with their edited copies of these variants."""
     numbers = {name: number for name, number, *_ in store.rows("models")}
     instructions: dict[str, tuple[int, bytes]] = {}
     completions: dict[tuple[str, str], Catalogued] = {}
@@ -157,7 +159,12 @@ def catalogue(store: Store, models: Sequence[str]) -> Catalogue:
             referenced.add(name)
         completions[model, name] = Catalogued(completion, bytes(completion_key), text)
     known = {name: numbers[name] for name in models if name in numbers}
-    return Catalogue(known, instructions, completions, frozenset(referenced))
+    edits = store.rows("edited_catalogue", models=list(models), variants=list(variants)) if variants else []
+    edited = {
+        (model, name, variant): Catalogued(number, bytes(key), text)
+        for model, name, variant, number, key, text in edits
+    }
+    return Catalogue(known, instructions, completions, frozenset(referenced), edited)
 
 
 def instruction_catalogue(store: Store) -> Catalogue:

@@ -1,12 +1,19 @@
 -- name: battles
--- Verdicts of what is in force as codes: ids of models and instructions, numbers of judges; score is A less B.
+-- Verdicts of what is in force as codes: ids of models and instructions, numbers of judges; score is A less B. Battles that show an edited completion are left out.
 select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label, v.score,
   t.shown[if(t.swapped, 2, 1)] completion_a, t.shown[if(t.swapped, 1, 2)] completion_b
-  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign and t.model_a is not null;
+  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign and t.model_a is not null and t.shown[1] not in (select id from completion where variant <> '') and t.shown[2] not in (select id from completion where variant <> '');
 
 -- name: battle_texts
 -- Every completion that a battle of a campaign shows.
 select id, text from completion where id in (select unnest(t.shown) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null);
+
+-- name: edited_battles
+-- Verdicts of what is in force on battles that show edited completions, as in `battles`; variants are of A's and of B's, '' as it came.
+select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label, v.score, a.variant variant_a, b.variant variant_b
+  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id
+  join completion a on a.id = t.shown[if(t.swapped, 2, 1)] join completion b on b.id = t.shown[if(t.swapped, 1, 2)]
+  where p.campaign = $campaign and t.model_a is not null and (a.variant <> '' or b.variant <> '');
 
 -- name: grades
 -- Verdicts of some judges on single completions of what is in force in some campaigns, each once; edited completions are left out.
@@ -31,8 +38,8 @@ select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v
   from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id
   left join (select trial, epoch(max(sent_at)) as told_at from attempt group by trial) s on s.trial = t.id
   left join completion ca on ca.id = t.shown[if(t.swapped, 2, 1)] left join completion cb on cb.id = t.shown[if(t.swapped, 1, 2)]
-  where p.campaign = $campaign and t.model_a is not null;
+  where p.campaign = $campaign and t.model_a is not null and t.shown[1] not in (select id from completion where variant <> '') and t.shown[2] not in (select id from completion where variant <> '');
 
 -- name: battles_planned
--- How many verdicts of pairs a campaign is to have.
-select count(*) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null;
+-- How many verdicts of pairs a campaign is to have, but for those on edited completions.
+select count(*) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null and t.shown[1] not in (select id from completion where variant <> '') and t.shown[2] not in (select id from completion where variant <> '');

@@ -69,6 +69,12 @@ select m.name model, i.external_id instruction, i.id instruction_id, i.instructi
   from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction
   where m.name in (select unnest($models)) and c.sample = 1 and c.variant = '' order by i.external_id, m.name;
 
+-- name: edited_catalogue
+-- The edited copies of first answers of the named models, with a hash of the text to find unchanged ones.
+select m.name model, i.external_id instruction, c.variant, c.id completion_id, c.completion_key, hash(c.text) text_hash
+  from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction
+  where m.name in (select unnest($models)) and c.sample = 1 and c.variant in (select unnest($variants)) order by i.external_id, m.name;
+
 -- name: answer_key
 -- Every text with its instruction, for the embedded judge server.
 select i.external_id, i.turns, m.name, c.text from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction order by m.name, i.external_id;

@@ -29,6 +29,7 @@ __all__ = [
     "battles_shown",
     "campaign_spending",
     "campaigns",
+    "edited_battles",
     "elos",
     "families",
     "grades",
@@ -206,6 +207,23 @@ def battle_texts(store: Store, campaign: int) -> dict[int, str]:
 def _shown(columns: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     first, second = (np.asarray(_plain(columns[f"completion_{side}"]), dtype=np.int64) for side in "ab")
     return first, second
+
+
+def edited_battles(store: Store, campaign: int) -> dict[tuple[str, str], Battles]:
+    """The verdicts of a campaign on battles that show an edited completion, by the edit and the side that has it.
+
+    The key is the name of the edit and "a" or "b"; `battles` has none of these.
+    """
+    found = store.arrays("edited_battles", campaign=campaign)
+    sides = {side: np.asarray(_plain(found[f"variant_{side}"]), dtype=np.str_) for side in "ab"}
+    edited = {}
+    for side, other in ("ab", "ba"):
+        for variant in np.unique(sides[side][sides[side] != ""]).tolist():
+            rows = (sides[side] == variant) & (sides[other] == "")
+            if rows.any():
+                columns = {name: column[rows] for name, column in found.items()}
+                edited[variant, side] = _battles(store, campaign, columns)
+    return edited
 
 
 def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:

@@ -22,8 +22,9 @@ from venire.ratings.inference.options import Options
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.render.grades import show_grades
 from venire.reports.board import Board, build, with_grades
+from venire.reports.graded_pairs import completion_grades, kinds_of_pairs
 from venire.reports.grades import RankAgreement, grade_board
-from venire.reports.rank_agreement import completion_grades, kinds_of_pairs, with_rank_agreement
+from venire.reports.rank_agreement import with_rank_agreement
 
 Table = Callable[..., Battles]
 MODELS = "abcdef"

@@ -29,6 +29,7 @@ from venire.reports import comparison
 from venire.reports.board import Board, build, with_grades
 from venire.reports.comparison import Comparison
 from venire.reports.echoes import with_echo_pairs
+from venire.reports.edits import edit_contrasts
 from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import few
 from venire.storage.plans import plans
@@ -110,7 +111,8 @@ class Verdicts:
 
     `ballots` are the verdicts of ballot judges next to those of pair judges, for methods that need ballots; `note`
     reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
-    campaign's interim analyses, where a policy chose pairs by what was known of them. `grades` are those of the store.
+    campaign's interim analyses, where a policy chose pairs by what was known of them. `grades` are those of the store,
+    `edited` verdicts with an edited completion, by edit and side.
     """
 
     battles: Battles
@@ -126,6 +128,7 @@ class Verdicts:
     note: str | None = None
     method: str = DEFAULT_METHOD
     grades: StoredGrades | None = None
+    edited: Mapping[tuple[str, str], Battles] = field(default_factory=dict)
 
     def board(
         self, method: str | None = None, options: Options | None = None, *, accuracy_baseline: float = 0.0
@@ -157,10 +160,24 @@ class Verdicts:
         more = {name: facts for name, facts in extra.items() if facts is not None}
         board = replace(board, diagnostics={**board.diagnostics, **more}) if more else board
         if self.grades is None:
-            return board
+            return self._with_edits(board, options)
         board = with_grades(board, self.grades.board(options.level))
         board = with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
-        return with_echo_pairs(board, self.grades.grades, battles, options)
+        return self._with_edits(with_echo_pairs(board, self.grades.grades, battles, options), options)
+
+    def _with_edits(self, board: Board, options: Options) -> Board:
+        """The board with the contrasts of edited completions, where any was judged."""
+        if not self.edited:
+            return board
+        table = None if board.grades is None else board.grades.accuracy
+        found = edit_contrasts(
+            self.edited,
+            self.battles,
+            options,
+            grades=None if self.grades is None else self.grades.grades,
+            protocol=None if table is None else table.protocol,
+        )
+        return replace(board, edits=found)
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
@@ -331,7 +348,9 @@ def _read(source: Source, features: Sequence[str]) -> Verdicts:
     clustered = source.cluster != "none"
     grades = None if found.grades is None else found.grades.clustered(clustered)
     ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
-    return replace(found, battles=replace(found.battles, clustered=clustered), ballots=ballots, grades=grades)
+    edited = {key: replace(one, clustered=clustered) for key, one in found.edited.items()}
+    battles = replace(found.battles, clustered=clustered)
+    return replace(found, battles=battles, ballots=ballots, grades=grades, edited=edited)
 
 
 def _refuse_for_store(source: Source) -> None:
@@ -434,6 +453,7 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         note=_ballots_left_out(of_lists) if of_lists and pairs else None,
         method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
         grades=read_grades(store, campaign, origins),
+        edited=frames.edited_battles(store, campaign.id) if pairs else {},
     )
 
 

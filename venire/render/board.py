@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from venire.ratings.methods.methods import METHODS
-from venire.render.grades import columns_by_width, show_grades
+from venire.render.grades import columns_by_width, show_edits, show_grades
 from venire.render.screen import tabulate
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
@@ -55,6 +55,9 @@ def show_board(screen: Console, board: Board) -> None:
     _show_predictions(screen, board)
     if peers := facts.get("peers"):
         show_peers(screen, peers, board.verdicts)
+    if board.edits:
+        screen.print()
+        show_edits(screen, board.edits, facts["level"], board.verdicts)
     if board.grades is not None:
         screen.print()
         show_grades(screen, board.grades)

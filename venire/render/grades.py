@@ -8,9 +8,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from venire.render.screen import tabulate
+from venire.reports.edits import EditContrast
+from venire.reports.graded_pairs import DIRECT, REFERENCE
 from venire.reports.grades import (
-    DIRECT,
-    REFERENCE,
     AccuracyFilter,
     AccuracyTable,
     EchoTable,
@@ -23,7 +23,7 @@ from venire.reports.grades import (
 from venire.reports.wording import counted, few
 from venire.wording import plain
 
-__all__ = ["columns_by_width", "show_grades"]
+__all__ = ["columns_by_width", "show_edits", "show_grades"]
 
 _MAX_GRADERS = 40
 _MAX_DROPPED = 10
@@ -188,6 +188,39 @@ def _show_echoes(screen: Console, grades: GradeBoard, found: EchoTable) -> None:
         title=f"Preference where one answer echoes   verdicts: {grades.verdicts}",
     )
     screen.print("as seen: an answer that echoes may be worse besides", style="dim")
+
+
+def show_edits(screen: Console, edits: Sequence[EditContrast], level: float, verdicts: str | None) -> None:
+    """How far each edit of a completion moves preference: over all judges by kind of pair, then by judge."""
+    several = len({one.variant for one in edits}) > 1
+    columns: list[tuple[str, list[str]]] = [
+        ("edit", [plain(one.variant) if several else "" for one in edits]),
+        ("judge", ["" if one.judge is None else plain(one.judge) for one in edits]),
+        ("pairs", [one.pairs for one in edits]),
+        ("battles", [f"{one.battles}" for one in edits]),
+        ("A preferred", [_percent(one.unedited) for one in edits]),
+        ("edit on A", [_percent(one.on_a) for one in edits]),
+        ("edit on B", [_percent(one.on_b) for one in edits]),
+        ("shift", [f"{one.shift:+.3f}" for one in edits]),
+        (f"{100 * level:g} %", [_signed_interval(one) for one in edits]),
+    ]
+    shown = [(head, cells) for head, cells in columns if any(cells)]
+    names = plain(few(sorted({one.variant for one in edits})))
+    cells = list(zip(*(cells for _, cells in shown), strict=True))
+    tabulate(screen, [head for head, _ in shown], cells, title=f"Edited completions: {names}   verdicts: {verdicts}")
+    screen.print(
+        "the same battles with the edit on either side; shift: how often A was preferred with the edit on A less with "
+        "it on B, below 0 where it repels",
+        style="dim",
+    )
+    for one in edits:
+        if one.echoing and one.judge is None and one.pairs == edits[0].pairs:
+            count = counted(one.echoing, "battle")
+            screen.print(f"{count} left out for {plain(one.variant)}: an answer echoes without the edit", style="dim")
+
+
+def _signed_interval(one: EditContrast) -> str:
+    return "" if one.lo is None or one.hi is None else f"{one.lo:+.3f} to {one.hi:+.3f}"
 
 
 def _three(value: float | None) -> str:

@@ -111,9 +111,10 @@ def _made_of(session: Session) -> str:
         (one.shape, one.repeats or settings.repeats) for one in session.campaign.judges if one.recorded is None
     )
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
+    edits = f", and again with each answer edited ({plain(few(settings.variants))})" if settings.variants else ""
     shown = {
         Shape.NONE: f"{many} to answer",
-        Shape.PAIR: f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders",
+        Shape.PAIR: f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders{edits}",
         Shape.SINGLE: f"{models} x {many}",
         Shape.LIST: f"lists of {models} x {many}",
     }

@@ -41,7 +41,9 @@ _COLUMNS: dict[str, _KindColumns] = {
     "instructions": _KindColumns(
         ("instruction_id",), ("instruction_id",), ("instruction",), optional=("category", "reference")
     ),
-    "completions": _KindColumns(("model", "instruction_id"), ("model", "instruction_id"), ("completion",)),
+    "completions": _KindColumns(
+        ("model", "instruction_id", "variant"), ("model", "instruction_id"), ("completion",), optional=("variant",)
+    ),
     "elo": _KindColumns(("model",), ("model",), ("elo",)),
 }
 
@@ -82,7 +84,7 @@ def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Tabl
 
 
 def _refuse_duplicates(table: TableFile, kind: TableKind, theirs: Mapping[str, str]) -> None:
-    unique = _COLUMNS[kind].unique
+    unique = [name for name in _COLUMNS[kind].unique if name in theirs]
     keys = [f"{table.label(theirs[name])} as k{position}" for position, name in enumerate(unique)]
     names = ", ".join(f"k{position}" for position in range(len(unique)))
     counted = f"{table.text(theirs['elo'])} is not null" if kind == "elo" else "true"
@@ -141,7 +143,7 @@ def _record(
         text = "" if table.delimited and cell["completion"] is None else cell["completion"]
         if text is None:
             raise InputError(f'{table.path}: row {number}: "{theirs["completion"]}" is null; an empty text is allowed')
-        return Completion(required("model"), required("instruction_id"), text)
+        return Completion(required("model"), required("instruction_id"), text, variant=cell.get("variant") or "")
     if cell["elo"] is None:
         return None
     return Rating(required("model"), _elo(table, number, cell["elo"], theirs["elo"]))

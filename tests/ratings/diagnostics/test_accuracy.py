@@ -9,7 +9,14 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.diagnostics.accuracy import PAIR_KINDS, direct_accuracy, pair_kinds, preference_shift, rate_by_kind
+from venire.ratings.diagnostics.accuracy import (
+    PAIR_KINDS,
+    direct_accuracy,
+    pair_kinds,
+    paired_preference_shift,
+    preference_shift,
+    rate_by_kind,
+)
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 
@@ -100,6 +107,9 @@ def test_the_interval_covers_the_truth() -> None:
         (lambda: direct_accuracy(["a"], [1, 0]), "model has 1 rows, grade 2"),
         (lambda: direct_accuracy(["a"], ["A"]), "grade, row 0: A is not a grade"),
         (lambda: direct_accuracy(["a"], [1], [0, 1]), "cluster has 2 rows, grade 1"),
+        (lambda: paired_preference_shift([], []), "one row each a pair"),
+        (lambda: paired_preference_shift([1], [2]), "shares from 0 to 1"),
+        (lambda: paired_preference_shift([1], [1], level=95), "level is 95"),
         (lambda: preference_shift(3, 2, 1, 2), "3 of 2 is not possible"),
         (lambda: preference_shift(0, 0, 1, 2), "0 of 0 is not possible"),
         (lambda: preference_shift(1, 2, 1, 2, level=95), "level is 95"),
@@ -152,3 +162,43 @@ def test_intervals_of_accuracy_hold_the_truth(instructions: int, judges: int, ea
         found = direct_accuracy(np.zeros(right.size), grade, cluster)
         held += bool(found.lo[0] <= truth <= found.hi[0])
     assert held / 500 > 0.93
+
+
+def test_a_shift_of_the_same_pairs_is_that_of_their_shares() -> None:
+    rng = np.random.default_rng(5)
+    taste = rng.normal(0.0, 2.0, 400)
+    on_a, on_b = (taste + move + rng.logistic(size=400) > 0 for move in (-0.5, 0.5))
+    paired = paired_preference_shift(on_a, on_b)
+    apart = preference_shift(float(on_a.sum()), 400, float(on_b.sum()), 400)
+    assert paired.shift == pytest.approx(apart.shift)
+    assert paired.hi - paired.lo < 0.9 * (apart.hi - apart.lo)  # what pairs have in common cancels
+    assert paired.lo < paired.shift < paired.hi
+    again = paired_preference_shift(np.repeat(on_a, 3), np.repeat(on_b, 3), np.repeat(np.arange(400), 3))
+    assert (again.lo, again.hi) == pytest.approx((paired.lo, paired.hi), abs=1e-9)
+    back = paired_preference_shift(on_b, on_a)
+    assert (back.lo, back.hi) == pytest.approx((-paired.hi, -paired.lo))
+
+
+def test_a_shift_of_all_pairs_has_a_width_and_stays_above_minus_1() -> None:
+    found = paired_preference_shift([0.0] * 20, [1.0] * 20)
+    assert (found.shift, found.lo) == (-1.0, -1.0)
+    assert found.hi == pytest.approx(-0.75, abs=0.05)
+    one = paired_preference_shift([0.0, 1.0], [1.0, 1.0], [3, 3])
+    assert one.shift == -0.5
+    assert np.isnan([one.lo, one.hi]).all()
+
+
+@pytest.mark.parametrize(("instructions", "move"), [(10, 2.0), (30, 0.5), (60, 2.0)])
+def test_intervals_of_a_paired_shift_hold_the_truth(instructions: int, move: float) -> None:
+    """300 campaigns of three pairs an instruction, each judged in both orders; Student's t holds 0.92 at the first."""
+    rng = np.random.default_rng(11)
+
+    def draw(sets: int) -> Any:
+        odds = rng.normal(0.5, 1.5, (sets, instructions, 3)) + rng.normal(size=(sets, instructions, 1))
+        return [(odds[..., None] + side + rng.logistic(size=(*odds.shape, 2)) > 0).mean(-1) for side in (-move, move)]
+
+    a, b = draw(4000)
+    truth = float((a - b).mean())
+    cluster = np.repeat(np.arange(instructions), 3)
+    found = [paired_preference_shift(x.ravel(), y.ravel(), cluster) for x, y in zip(*draw(300), strict=True)]
+    assert np.mean([one.lo <= truth <= one.hi for one in found]) > 0.92

@@ -367,3 +367,17 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
         path = parquet(tmp_path / "i.parquet", f"select 'q' as instruction_id, '{said}' as instruction")
         os.utime(path, (1, 1))
         assert list(read(path, "instructions")) == [Instruction("q", (said,))]
+
+
+def test_a_completion_may_be_an_edited_copy(write: Write) -> None:
+    text = "model,instruction_id,completion,variant\noak,1,Yes.,\noak,1,Yes. Yes.,echo\n"
+    assert list(read(write("c.csv", text), "completions")) == [
+        Completion("oak", "1", "Yes."),
+        Completion("oak", "1", "Yes. Yes.", variant="echo"),
+    ]
+    named = write("named.csv", text.replace("variant", "kind"))
+    assert list(read(named, "completions", {"variant": "kind"}))[1] == Completion(
+        "oak", "1", "Yes. Yes.", variant="echo"
+    )
+    twice = text + "oak,1,Other.,echo\n"
+    assert 'variant "echo" stands in row 2 and again in row 3' in refusal(write("twice.csv", twice), "completions")

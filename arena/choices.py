@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = [
+    "BattleOrder",
     "BothBad",
     "Flips",
     "Habit",
@@ -27,6 +28,9 @@ Merge = Literal[OrdersMerge, "none"]
 
 Flips = Literal["tie", "drop"]
 """What becomes of two orders with opposite winners."""
+
+BattleOrder = Literal["shuffled", "given"]
+"""The order in which online Elo takes battles: many drawn ones, or that of a file's rows or of a store's verdicts."""
 
 Ties = Literal["half", "drop", "rao-kupper", "davidson"]
 """What a tie counts as in the Bradley-Terry family."""

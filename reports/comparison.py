@@ -22,7 +22,7 @@ from venire.ratings.methods.methods import METHODS, ignored_options, merge_selec
 from venire.ratings.pairwise.components import largest_group, ranked_values
 from venire.reports.board import order_by_wins, outside_ratings
 
-__all__ = ["ComparedModel", "Comparison", "MethodAgreement", "compare"]
+__all__ = ["ComparedModel", "Comparison", "MethodAgreement", "compare", "options_for"]
 
 _FAR = 1e9
 """Beyond every rating, in Elo points."""
@@ -132,7 +132,7 @@ def compare(
         left_out |= {
             name: f"does not take {option_names(lost)}"
             for name in METHODS
-            if name not in left_out and (lost := ignored_options(name, _compared_models(name, options)))
+            if name not in left_out and (lost := ignored_options(name, options_for(name, options)))
         }
         chosen = [name for name in METHODS if name not in left_out]
     if len(chosen) < 2:
@@ -143,7 +143,7 @@ def compare(
     if unknown := [name for name in chosen if name not in METHODS]:
         raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
     _refuse_ignored_options(chosen, options)
-    found = [rate(battles, name, _compared_models(name, options)) for name in chosen]
+    found = [rate(battles, name, options_for(name, options)) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
     judgments = merge_selected(battles, options)
     rank = np.array([_ranks(_with_outside(judgments, one, options.level)) for one in found])
@@ -202,12 +202,13 @@ _OF_SOME = frozenset(
         "least_ability",
         "until_stable",
         "seconds",
+        "order",
     }
 )
 """Options of single methods: the other methods of a comparison ignore them."""
 
 
-def _compared_models(method: str, options: Options) -> Options:
+def options_for(method: str, options: Options) -> Options:
     """The options that one of several methods receives: without those that belong to other methods only."""
     plain = Options()
     others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].options}

@@ -22,10 +22,13 @@ from venire.ratings.data.validation import check_seed
 __all__ = [
     "Evaluation",
     "Predict",
+    "PredictRows",
     "abilities_prediction",
     "auc",
     "auc_decisive",
     "evaluate",
+    "evaluate_rows",
+    "log_loss",
     "mse",
     "predict_from_abilities",
     "predict_from_ratings",
@@ -34,13 +37,19 @@ __all__ = [
 _LEVELS = 20
 
 Predict = Callable[[Comparisons, Comparisons], NDArray[np.float64]]
+PredictRows = Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN without a prediction."""
+    """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN without a prediction.
+
+    `log_loss` is the mean of minus the log of the probability given to the outcome, in nats; a tie counts as half of
+    each.
+    """
 
     mse: float
+    log_loss: float
     auc: float
     auc_decisive: float
     rows: int
@@ -103,21 +112,30 @@ def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 
     >>> round(evaluate(data, predict_from_ratings(bradley_terry), folds=2).mse, 3)
     0.226
     """
-    if not 2 <= folds <= len(data):
-        raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(data)} comparisons")
+    return evaluate_rows(data.y, lambda train, test: method(data.select(train), data.select(test)), folds, seed)
+
+
+def evaluate_rows(y: NDArray[np.float64], predict: PredictRows, folds: int, seed: int) -> Evaluation:
+    """The same of outcomes (rows,), where `predict` takes the numbers of the rows to learn from and to predict.
+
+    Raises `InputError` for fewer than two folds or more folds than rows, and passes on the errors of `predict`.
+    """
+    if not 2 <= folds <= len(y):
+        raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(y)} comparisons")
     check_seed(seed)
-    fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)
-    predicted = np.empty(len(data))
+    fold = np.random.default_rng(seed).permutation(np.arange(len(y)) % folds)
+    predicted = np.empty(len(y))
     for held in range(folds):
-        predicted[fold == held] = method(data.select(fold != held), data.select(fold == held))
-    known = np.isfinite(predicted)
-    y, p = data.y[known], predicted[known]
+        predicted[fold == held] = predict(np.flatnonzero(fold != held), np.flatnonzero(fold == held))
+    known, rows = np.isfinite(predicted), len(y)
+    y, p = y[known], predicted[known]
     return Evaluation(
         mse=mse(y, p),
+        log_loss=log_loss(y, p),
         auc=auc(y, p),
         auc_decisive=auc_decisive(y, p),
         rows=len(y),
-        missing=len(data) - len(y),
+        missing=rows - len(y),
         predicted=predicted,
     )
 
@@ -125,6 +143,15 @@ def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 
 def mse(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
     """Mean squared error of P(A) (rows,) against outcomes (rows,) of 0, 0.5 and 1; NaN for no row."""
     return float(np.mean((y - p) ** 2)) if len(y) else float("nan")
+
+
+def log_loss(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Mean log loss of P(A) (rows,) against outcomes (rows,) from 0 to 1, in nats; NaN for no row.
+
+    Probabilities are kept 1e-12 from 0 and 1, so that one sure prediction that fails costs 28 nats and not infinity.
+    """
+    inside = np.clip(p, 1e-12, 1.0 - 1e-12)
+    return float(-np.mean(y * np.log(inside) + (1.0 - y) * np.log1p(-inside))) if len(y) else float("nan")
 
 
 def auc(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import get_args
 
-from venire.arena.choices import Flips, Habit, Merge, OwnVotes, PairErrors, Ties
+from venire.arena.choices import BattleOrder, Flips, Habit, Merge, OwnVotes, PairErrors, Ties
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import check_draws, check_level
 
@@ -41,7 +41,8 @@ class Options:
     am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in lambda / 2
     (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of `least_ability` or
     less, are left out, repeatedly under `until_stable`. Kemeny-Young: `seconds` is the time limit for proving an order
-    optimal. Raises `InputError` for values that no method accepts.
+    optimal. Online Elo: `order` is that in which battles are taken. Raises `InputError` for values that no method
+    accepts.
     """
 
     merge: Merge = "mean"
@@ -63,9 +64,16 @@ class Options:
     least_ability: float = 0.0
     until_stable: bool = False
     seconds: float = 60.0
+    order: BattleOrder = "shuffled"
 
     def __post_init__(self) -> None:
-        for name, choices in (("merge", Merge), ("flips", Flips), ("ties", Ties), ("errors", PairErrors)):
+        for name, choices in (
+            ("merge", Merge),
+            ("flips", Flips),
+            ("ties", Ties),
+            ("errors", PairErrors),
+            ("order", BattleOrder),
+        ):
             given = getattr(self, name)
             if given is not None and given not in get_args(choices):
                 raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")

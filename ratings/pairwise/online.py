@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
+from venire.arena.choices import BattleOrder
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
@@ -35,7 +36,6 @@ __all__ = [
     "TAU",
     "OnlineElo",
     "TrueSkill",
-    "_OrderOfBattles",
     "_sorted_by_name",
     "_unweighted",
     "online_elo",
@@ -43,7 +43,6 @@ __all__ = [
     "trueskill",
 ]
 
-_OrderOfBattles = Literal["shuffled", "given"]
 
 _FEW = 24  # from so many orders on, side by side costs less than one after the other
 _CELLS = 10_000_000  # positions of all orders held at once: 40 MB
@@ -61,12 +60,12 @@ class OnlineElo:
 
     ratings: Ratings
     sd: NDArray[np.float64]
-    order: _OrderOfBattles
+    order: BattleOrder
     shuffles: int
 
 
 def online_elo(
-    data: Comparisons, *, k: float = 4.0, order: _OrderOfBattles = "shuffled", shuffles: int = 100, seed: int = 0
+    data: Comparisons, *, k: float = 4.0, order: BattleOrder = "shuffled", shuffles: int = 100, seed: int = 0
 ) -> OnlineElo:
     """Elo from 1000, each battle moving both ratings by k points times outcome minus expectation; the am-ELO paper.
 
@@ -80,8 +79,8 @@ def online_elo(
     """
     if not 0.0 < k <= 10_000.0:
         raise InputError(f"k is {k}; give Elo points above 0 and up to 10000")
-    if order not in get_args(_OrderOfBattles):
-        raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(_OrderOfBattles))}")
+    if order not in get_args(BattleOrder):
+        raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(BattleOrder))}")
     played, size = _unweighted(data, "online Elo"), len(data.models)
     if order == "given":
         runs = _update_in_turn(played, k / POINTS_PER_LOGIT, np.arange(len(played), dtype=np.int32))[:, None]

@@ -21,6 +21,7 @@ from venire.configs.schema import Campaign
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.ballots import to_battles
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.style import FAMILY, STYLE_NAMES, same_family, style_covariates
 from venire.ratings.inference.options import Options
@@ -30,6 +31,7 @@ from venire.reports.board import Board, build, with_grades
 from venire.reports.comparison import Comparison
 from venire.reports.echoes import with_echo_pairs
 from venire.reports.edits import edit_contrasts
+from venire.reports.figures import Figures, figures_of
 from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import few
 from venire.storage.plans import plans
@@ -131,11 +133,17 @@ class Verdicts:
     edited: Mapping[tuple[str, str], Battles] = field(default_factory=dict)
 
     def board(
-        self, method: str | None = None, options: Options | None = None, *, accuracy_baseline: float = 0.0
+        self,
+        method: str | None = None,
+        options: Options | None = None,
+        *,
+        accuracy_baseline: float = 0.0,
+        figures: Figures | None = None,
     ) -> Board:
-        """The board by one method; raises InputError as `reports.board.build` and `with_rank_agreement` do.
+        """The board by one method, with what `figures` asks for among its diagnostics.
 
-        None: the default method of these verdicts, or Bradley-Terry if the default does not take a given option.
+        None: the default method of these verdicts, or Bradley-Terry if the default does not take a given option. Raises
+        InputError as `reports.board.build`, `with_rank_agreement` and `figures_of` do.
         """
         options, chosen = options or Options(seed=self.seed), method is None
         method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
@@ -157,6 +165,8 @@ class Verdicts:
         notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
         if notes:
             extra["notes"] = [*board.diagnostics.get("notes", ()), *notes]
+        if figures is not None:
+            extra |= figures_of(battles, method, options, figures, self.reference)
         more = {name: facts for name, facts in extra.items() if facts is not None}
         board = replace(board, diagnostics={**board.diagnostics, **more}) if more else board
         if self.grades is None:
@@ -255,6 +265,7 @@ def rate(
     baseline: str | None = None,
     reference: Path | str | None = None,
     accuracy_baseline: float = 0.0,
+    figures: Figures | None = None,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
@@ -263,7 +274,8 @@ def rate(
     `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
     `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
     other arguments are as in `Source`. `accuracy_baseline` is the share of answers that guessing gets right, which the
-    filter of models by accuracy asks for. Raises InputError for a source that cannot be read, an unknown campaign, and
+    filter of models by accuracy asks for, `figures` asks for more figures (`Figures`), which are among the diagnostics.
+    Raises InputError for a source that cannot be read, an unknown campaign, and
     an argument that does not apply.
 
     >>> board = rate("campaign.duckdb")
@@ -284,11 +296,12 @@ def rate(
         baseline,
         None if reference is None else Path(reference),
     )
-    verdicts = read(found, () if options is None else options.covariates)
+    in_order = options is not None and options.order == "given"
+    verdicts = read(found, () if options is None else options.covariates, in_order=in_order)
     given = {"ridge": ridge, "ties": ties, "anchors": anchors, "level": level}
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen = replace(options or Options(seed=verdicts.seed), **named) if named else options
-    return verdicts.board(method, chosen, accuracy_baseline=accuracy_baseline)
+    return verdicts.board(method, chosen, accuracy_baseline=accuracy_baseline, figures=figures)
 
 
 def compare(
@@ -320,19 +333,21 @@ def compare(
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
-def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
+def read(source: Source, features: Sequence[str] = (), *, in_order: bool = False) -> Verdicts:
     """The verdicts of a store's campaign or of files; `features` names the covariates to read with them.
+
+    Those of files are in the order of their rows, those of a store in the order in which they came, if `in_order`.
 
     Raises InputError for a path that cannot be read, an unknown campaign, and an argument that does not apply.
     """
-    found = _read(source, features)
+    found = _read(source, features, in_order)
     if source.reference is None:
         return found
     ratings, facts = _reference_ratings(source.reference, found.battles.models, found.reference)
     return replace(found, reference=ratings, reference_facts=facts)
 
 
-def _read(source: Source, features: Sequence[str]) -> Verdicts:
+def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
     if not source.paths:
         raise InputError("nothing was named: name a store or files of verdicts")
     stores = [one for one in source.paths if is_store(one)]
@@ -345,6 +360,10 @@ def _read(source: Source, features: Sequence[str]) -> Verdicts:
         raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
     with reading(stores[0]) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
+        if in_order and found.battles.ballots is None:
+            timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
+            rows = select_battles(timed.battles, np.argsort(timed.seconds, kind="stable"))
+            found = replace(found, battles=replace(rows, features={}, peers=found.battles.peers))
     clustered = source.cluster != "none"
     grades = None if found.grades is None else found.grades.clustered(clustered)
     ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)

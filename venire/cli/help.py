@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from venire.arena import registry
 
 __all__ = [
+    "FIGURES",
     "HELP",
     "INTERVALS",
     "JUDGMENTS",
@@ -35,6 +36,7 @@ JUDGMENTS = "How verdicts make judgments"
 METHOD = "Method"
 INTERVALS = "Intervals"
 OF_ONE_METHOD = "Of one method alone"
+FIGURES = "More figures"
 
 _EXAMPLES = "\n\nExamples:\n"
 _UNCUT = 10_000

@@ -8,9 +8,19 @@ from pathlib import Path
 
 import typer
 
-from venire.arena.choices import BothBad, Flips, OrdersMerge, OwnVotes, PairErrors, Ties, Unranked, VerdictOrigin
+from venire.arena.choices import (
+    BattleOrder,
+    BothBad,
+    Flips,
+    OrdersMerge,
+    OwnVotes,
+    PairErrors,
+    Ties,
+    Unranked,
+    VerdictOrigin,
+)
 from venire.arena.registry import METHODS
-from venire.cli.help import INTERVALS, JUDGMENTS, METHOD, OF_ONE_METHOD, READ, names_of
+from venire.cli.help import FIGURES, INTERVALS, JUDGMENTS, METHOD, OF_ONE_METHOD, READ, names_of
 from venire.cli.options import (
     BASELINE,
     BOTH_BAD,
@@ -136,6 +146,35 @@ def rate(
     seconds: float = typer.Option(
         60.0, "--seconds", rich_help_panel=OF_ONE_METHOD, help="kemeny: time to prove the order in."
     ),
+    order: BattleOrder = typer.Option(
+        "shuffled",
+        "--order",
+        rich_help_panel=OF_ONE_METHOD,
+        help="elo: battles in many drawn orders, or in the given one (rows of a file, times of a store).",
+    ),
+    folds: int = typer.Option(
+        0, "--folds", rich_help_panel=FIGURES, help="Predict each of so many parts from the others: MSE, AUC, log loss."
+    ),
+    steady: float = typer.Option(
+        0.0, "--steady", rich_help_panel=FIGURES, help="Perturb the verdicts of this share of judges in four ways."
+    ),
+    contrast: tuple[str, str] = typer.Option(
+        ("", ""),
+        "--contrast",
+        show_default=False,
+        metavar="A B",
+        rich_help_panel=FIGURES,
+        help="Two models: their difference and what it needs.",
+    ),
+    half_width: float | None = typer.Option(
+        None, "--half-width", rich_help_panel=FIGURES, help="Of the contrast, in Elo points: battles until then."
+    ),
+    positions: bool = typer.Option(
+        False, "--positions", rich_help_panel=FIGURES, help="Audit battles shown several times in each order."
+    ),
+    people: bool = typer.Option(
+        False, "--people", rich_help_panel=FIGURES, help="Rankings of single instructions against the reference."
+    ),
 ) -> None:
     """Rate the models and measure the judges.
 
@@ -152,11 +191,13 @@ def rate(
     from venire.cli.options import anchors, judge_weights, verdict_source, write_json
     from venire.ratings.inference.options import Options
     from venire.render.board import show_board, show_comparison
+    from venire.render.figures import show_figures
     from venire.render.screen import console
+    from venire.reports.figures import Figures
 
     source = verdict_source(paths, campaign, mapping, where, cluster, origin, form, both_bad, baseline)
     source = replace(source, reference=reference, unranked=unranked)
-    verdicts = read(source, covariate)
+    verdicts = read(source, covariate, in_order=order == "given")
     options = Options(
         merge=merge,
         flips=flips,
@@ -177,8 +218,12 @@ def rate(
         least_ability=least_ability,
         until_stable=until_stable,
         seconds=seconds,
+        order=order,
     )
+    figures = Figures(folds, steady, contrast if any(contrast) else None, half_width, positions, people)
     if compare:
+        if figures != Figures():
+            raise InputError("--compare shows ratings alone: leave --folds, --steady, --contrast and the like out")
         comparison = verdicts.compare(method, options)
         if as_json:
             write_json(comparison.to_json())
@@ -187,8 +232,10 @@ def rate(
         return
     if len(method) > 1:
         raise InputError("--method was given more than once: add --compare to see methods side by side")
-    board = verdicts.board(method[0] if method else None, options, accuracy_baseline=accuracy_baseline)
+    board = verdicts.board(method[0] if method else None, options, accuracy_baseline=accuracy_baseline, figures=figures)
     if as_json:
         write_json(board.to_json())
     else:
-        show_board(console(), board)
+        screen = console()
+        show_board(screen, board)
+        show_figures(screen, board.diagnostics)

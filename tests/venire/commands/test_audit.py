@@ -39,6 +39,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+WORDS = ["WORRY", "unsure", "fine", "-"]
+
+
 def test_a_pipe_gets_one_line_a_check_and_worries_stand_first(venire: Venire, table: Path) -> None:
     done = venire("audit", table)
     assert (done.code, done.err) == (0, "")
@@ -46,9 +49,9 @@ def test_a_pipe_gets_one_line_a_check_and_worries_stand_first(venire: Venire, ta
     assert "verdicts: recorded" in lines[0]
     assert re.search("checks worr(y|ies): ", lines[1])
     assert "circle" in lines[1]
-    marks = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ("WORRY", "fine", "-")]
+    marks = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in WORDS]
     assert len(marks) == len(CHECKS)
-    assert marks == sorted(marks, key=["WORRY", "fine", "-"].index)
+    assert marks == sorted(marks, key=WORDS.index)
     (circle,) = [line for line in lines if line.startswith("WORRY") and " circle " in line]
     assert "ash beats birch (80%), birch cedar (80%), cedar ash (80%)" in circle
 
@@ -68,7 +71,7 @@ def test_json_is_one_document_with_every_finding(venire: Venire, table: Path) ->
     assert [one["check"] for one in found["findings"]] == list(CHECKS)
     assert set(found["worries"]) == {one["check"] for one in found["findings"] if one["worry"]}
     for one in found["findings"]:
-        assert set(one) == {"check", "worry", "figure", "threshold", "harmless", "says", "details"}
+        assert set(one) == {"check", "worry", "word", "figure", "threshold", "harmless", "unless", "says", "details"}
         assert one["worry"] is None or one["threshold"] is not None
     assert found == package.audit(table, options=Options(seed=3)).to_json()
 

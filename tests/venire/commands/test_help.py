@@ -65,6 +65,7 @@ def test_the_options_of_rate_are_in_groups() -> None:
         "How verdicts make judgments",
         "Intervals",
         "Of one method alone",
+        "More figures",
         "Options",
         "Examples",
     ]

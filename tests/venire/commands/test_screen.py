@@ -99,12 +99,12 @@ def test_a_table_keeps_the_words_of_its_figures_at_any_width(width: int) -> None
 
 def test_a_judge_that_only_ties_has_a_board_beside_a_reference(tmp_path: Path) -> None:
     table = tmp_path / "ties.csv"
-    table.write_text("model_a,model_b,winner\na,b,tie\nb,c,tie\n", encoding="utf-8")
-    reference = {"a": 1200.0, "b": 1000.0, "c": 900.0}
+    table.write_text("model_a,model_b,winner\na,b,tie\nb,c,tie\nc,d,tie\n", encoding="utf-8")
+    reference = {"a": 1200.0, "b": 1000.0, "c": 900.0, "d": 800.0}
     board = build(read_battles(table, {}), reference=reference, origins=[Origin.RECORDED])
     screen, out = screen_of(130)
     show_board(screen, board)
-    assert "Pearson none" in out.getvalue()
+    assert "agreement with the reference: none: all ratings of one side are equal" in out.getvalue()
 
 
 def test_control_characters_are_shown_as_escapes_and_letters_as_they_are() -> None:

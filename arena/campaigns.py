@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from venire.arena.records import GENERATE, RECORDED, Origin, Shape
+from venire.arena.records import EDIT, GENERATE, RECORDED, Origin, Shape
 from venire.arena.registry import POLICIES, PROTOCOLS
 
 __all__ = [
@@ -332,6 +332,10 @@ class CampaignSettings:
     """Limits of asking them."""
     generation_settings: str = ""
     """What of the file concerns the contestants, as `settings`."""
+    editors: tuple[JudgeSettings, ...] = ()
+    """Who writes edited copies of completions; their names are those of the edits."""
+    editing_settings: str = ""
+    """What of the file concerns the editors, as `settings`."""
     quality: QualitySettings = QualitySettings()
     strict: bool = False
     """Whether a call is on the disk itself before it is sent, and its reply before its trial goes on."""
@@ -349,12 +353,22 @@ class CampaignSettings:
     @property
     def has_board(self) -> bool:
         """Whether its verdicts say anything of models: they rate them, or grade what they wrote."""
-        return any(judge.shape is not Shape.NONE for judge in self.judges)
+        return any(judge.shape not in (Shape.NONE, Shape.EDIT) for judge in self.judges)
 
     @property
     def asks_contestants(self) -> bool:
         """Whether its respondents write completions, as those of `<name> (completions)` do, and judge nothing."""
         return all(judge.protocol == GENERATE for judge in self.judges)
+
+    @property
+    def asks_editors(self) -> bool:
+        """Whether its respondents edit completions, as those of `<name> (edits)` do, and judge nothing."""
+        return bool(self.judges) and all(judge.protocol == EDIT for judge in self.judges)
+
+    @property
+    def writes(self) -> bool:
+        """Whether its respondents write completions or edited copies of them."""
+        return self.asks_contestants or self.asks_editors
 
     @property
     def in_rounds(self) -> bool:

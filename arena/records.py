@@ -8,6 +8,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
 __all__ = [
+    "EDIT",
     "GENERATE",
     "RECORDED",
     "UNSENT",
@@ -38,8 +39,10 @@ __all__ = [
 ]
 
 
+EDIT = "edit"
+"""The protocol by which an editor writes a completion again with a change."""
 GENERATE = "generate"
-"""The protocol by which a contestant is asked for a completion; all others are judges'."""
+"""The protocol by which a contestant is asked for a completion; all but this and `EDIT` are judges'."""
 RECORDED = "recorded"
 """The protocol of judgments that were made elsewhere, by whatever prompts."""
 
@@ -75,6 +78,8 @@ class Shape(StrEnum):
 
     NONE = "none"
     """None: the respondent writes one."""
+    EDIT = "edit"
+    """One, of which the respondent writes an edited copy."""
     SINGLE = "single"
     PAIR = "pair"
     LIST = "list"

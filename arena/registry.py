@@ -144,6 +144,7 @@ PROTOCOLS: Registry[Any] = Registry(
         "echo": "venire.judges.protocols.echo:ECHO",
         "five-point": "venire.judges.protocols.five_point:FIVE_POINT",
         "generate": "venire.judges.protocols.generate:GENERATE",
+        "edit": "venire.judges.protocols.edit:EDIT",
         "recorded": "venire.judges.protocols.recorded:RECORDED",
     },
 )

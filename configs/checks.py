@@ -17,7 +17,7 @@ from venire.arena.campaigns import Limits
 from venire.arena.records import RECORDED, Origin
 from venire.arena.registry import POLICIES, PROVIDERS
 from venire.configs.problems import Place, Problem, quoted
-from venire.configs.schema import Contestant, Judge, PhaseTable, Plan, RespondentTable
+from venire.configs.schema import Contestant, Editor, Judge, PhaseTable, Plan, RespondentTable
 from venire.configs.values import chooses_battles, needless_matchups, policies_with
 
 __all__ = ["cross_problems", "is_simulated", "plan_problems"]
@@ -41,10 +41,10 @@ def is_simulated(model: str) -> bool:
 
 def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     """What is wrong between the keys of a parsed campaign file, whatever else is wrong with it."""
-    judges, contestants = (
-        [_PlacedTable(kind, *one) for one in _tables(raw.get(kind))] for kind in ("judge", "contestant")
+    judges, contestants, editors = (
+        [_PlacedTable(kind, *one) for one in _tables(raw.get(kind))] for kind in ("judge", "contestant", "editor")
     )
-    asked = [*judges, *contestants]
+    asked = [*judges, *contestants, *editors]
     return [
         *_nobody(raw),
         *plan_problems(raw, [one.table for one in judges]),
@@ -52,6 +52,7 @@ def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
         *(problem for one in asked for problem in _respondent_problems(one.place, one.table)),
         *_name_problems(judges),
         *_name_problems(contestants),
+        *_name_problems(editors),
         *_budget_problems(raw.get("budget"), [one.table for one in judges]),
         *_lane_problems(asked),
     ]
@@ -78,7 +79,7 @@ def _tables(found: object) -> list[tuple[int, Mapping[str, Any]]]:
 
 
 def _nobody(raw: Mapping[str, Any]) -> Iterator[Problem]:
-    if not raw.get("contestant") and ("judge" not in raw or raw["judge"] == []):
+    if not raw.get("contestant") and not raw.get("editor") and ("judge" not in raw or raw["judge"] == []):
         what = "found a list of 0" if "judge" in raw else "missing"
         yield Problem(("judge",), f"{what}; accepted: one or more [[judge]] tables, with double brackets")
 
@@ -153,7 +154,7 @@ def _recorded_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Probl
             yield Problem((*place, "protocol"), 'nobody can be asked by it: add provider = "replay" and recorded')
         return
     if place[0] != "judge":
-        yield Problem((*place, "provider"), "a contestant's completions are brought in by [data] completions")
+        yield Problem((*place, "provider"), "completions, edited ones too, are brought in by [data] completions")
         return
     if "recorded" not in judge:
         yield Problem((*place, "recorded"), "missing; accepted: the path of a table of recorded judgments")
@@ -166,7 +167,8 @@ def _recorded_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Probl
 
 def _context_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
     """A context must be larger than the reply, and truncation needs a context to truncate to."""
-    default = (Judge if place[0] == "judge" else Contestant).model_fields["max_tokens"].default
+    tables: dict[object, type[RespondentTable]] = {"judge": Judge, "contestant": Contestant, "editor": Editor}
+    default = tables[place[0]].model_fields["max_tokens"].default
     context, reply = judge.get("context"), judge.get("max_tokens", default)
     if isinstance(context, int) and isinstance(reply, int) and context <= reply:
         yield Problem((*place, "context"), f"no more than max_tokens ({reply}): prompt and reply share the context")

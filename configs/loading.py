@@ -31,7 +31,7 @@ from venire.arena.campaigns import (
     TokenPrice,
 )
 from venire.arena.errors import InputError
-from venire.arena.records import GENERATE
+from venire.arena.records import EDIT, GENERATE
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
 from venire.configs.schema import (
@@ -39,6 +39,7 @@ from venire.configs.schema import (
     Campaign,
     Contestant,
     Data,
+    Editor,
     Fallback,
     Judge,
     PhaseTable,
@@ -47,7 +48,7 @@ from venire.configs.schema import (
     Quality,
     RespondentTable,
 )
-from venire.configs.settings import canonical_settings, generation_settings, plain_number
+from venire.configs.settings import canonical_settings, editing_settings, generation_settings, plain_number
 from venire.configs.values import needless_matchups
 
 __all__ = ["campaign_of", "checked_file", "difference", "load_campaign", "resolve", "store_of", "toml_value"]
@@ -139,7 +140,8 @@ def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
     tables = [None if one.recorded is None else Recorded(folder / one.recorded, one.map) for one in file.judge]
     file = _with_defaults(path, file)
     judges = [_with_texts(path, number, judge) for number, judge in enumerate(file.judge)]
-    file = file.model_copy(update={"judge": judges})
+    editors = [_with_prompts(path, number, editor) for number, editor in enumerate(file.editor)]
+    file = file.model_copy(update={"judge": judges, "editor": editors})
     return CampaignSettings(
         name=str(file.name),
         seed=file.seed,
@@ -156,6 +158,8 @@ def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
         contestants=tuple(_contestant(contestant) for contestant in file.contestant),
         generation=_budget(file.budget.generation),
         generation_settings=generation_settings(file),
+        editors=tuple(_editor(editor) for editor in file.editor),
+        editing_settings=editing_settings(file),
         quality=_quality(file.quality),
         strict=file.durability == "strict",
     )
@@ -218,6 +222,7 @@ def _with_defaults(path: Path, file: Campaign) -> Campaign:
             "store": file.store or f"{path.stem}.duckdb",
             "judge": [_completed(judge) for judge in file.judge],
             "contestant": [_completed(contestant) for contestant in file.contestant],
+            "editor": [_completed(editor) for editor in file.editor],
         }
     )
 
@@ -235,6 +240,12 @@ def _with_texts(path: Path, number: int, judge: Judge) -> Judge:
     examples = None if judge.examples is None else _examples(path, (*place, "examples"), judge.examples)
     table = None if judge.recorded is None else _digest(path, (*place, "recorded"), judge.recorded)
     return judge.model_copy(update={"prompts": texts, "examples": examples, "recorded": table})
+
+
+def _with_prompts(path: Path, number: int, editor: Editor) -> Editor:
+    """The editor with the contents of its prompt files."""
+    texts = {name: _text(path, ("editor", number, "prompts", name), file) for name, file in editor.prompts.items()}
+    return editor.model_copy(update={"prompts": texts})
 
 
 def _digest(path: Path, place: Place, name: str) -> str:
@@ -345,6 +356,10 @@ def _judge(table: Judge, recorded: Recorded | None) -> JudgeSettings:
 
 def _contestant(table: Contestant) -> JudgeSettings:
     return replace(_respondent(table, GENERATE, {}), repeats=table.samples)
+
+
+def _editor(table: Editor) -> JudgeSettings:
+    return _respondent(table, EDIT, {f"prompt.{name}": text for name, text in table.prompts.items()})
 
 
 def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str]) -> JudgeSettings:

@@ -156,7 +156,7 @@ def _kind_of(value: object) -> str:
 
 def _whose(raw: Mapping[str, Any], place: Place) -> str:
     """The name of the judge or contestant that a place belongs to."""
-    if len(place) < 2 or place[0] not in ("judge", "contestant") or not isinstance(place[1], int):
+    if len(place) < 2 or place[0] not in ("judge", "contestant", "editor") or not isinstance(place[1], int):
         return ""
     one = raw[place[0]][place[1]]
     name = one.get("name", one.get("model")) if isinstance(one, dict) else None

@@ -57,7 +57,7 @@ def resolved_text(path: Path) -> str:
     """
     file = checked_file(path)
     tables = file.model_dump(exclude_none=True)
-    for kind in ("judge", "contestant"):
+    for kind in ("judge", "contestant", "editor"):
         for table in tables[kind]:
             table.setdefault("temperature", "default")
             table["headers"] = dict.fromkeys(table["headers"], _MASKED)

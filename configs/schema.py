@@ -233,6 +233,18 @@ class Contestant(RespondentTable):
     samples: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
 
 
+class Editor(RespondentTable):
+    """One `[[editor]]`: a model that writes edited copies of completions, under the name of the edit."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    name: Text = Field(description='the name of the edit, such as "echo"')
+    max_tokens: int = Field(default=4096, ge=1, le=10_000_000, description=whole(1, 10_000_000))
+    prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { edit = "edit.txt" }')
+
+
 class ColumnNames(Table):
     """Our column names to the files' own, by kind of file."""
 
@@ -369,7 +381,7 @@ class Campaign(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    python_names = {"judges": "judge", "contestants": "contestant"}
+    python_names = {"judges": "judge", "contestants": "contestant", "editors": "editor"}
     name: Text | None = Field(default=None, description=TEXT)
     seed: int = Field(default=0, ge=0, le=2**63 - 1, description=whole(0, 2**63 - 1))
     store: Text | None = Field(default=None, description=PATH)
@@ -378,5 +390,6 @@ class Campaign(Table):
     plan: Plan = Field(default_factory=Plan, description="a [plan] table")
     judge: list[Judge] = Field(default=[], description="one or more [[judge]] tables, with double brackets")
     contestant: list[Contestant] = Field(default=[], description="[[contestant]] tables, with double brackets")
+    editor: list[Editor] = Field(default=[], description="[[editor]] tables, with double brackets")
     budget: Budget = Field(default_factory=Budget, description="a [budget] table")
     quality: Quality = Field(default_factory=Quality, description="a [quality] table")

@@ -12,7 +12,7 @@ from venire.arena.campaigns import Limits
 from venire.configs.schema import Campaign, Judge, Plan, Stop
 from venire.configs.values import needless_matchups
 
-__all__ = ["canonical_settings", "generation_settings", "plain_number"]
+__all__ = ["canonical_settings", "editing_settings", "generation_settings", "plain_number"]
 
 
 def plain_number(value: Decimal) -> str:
@@ -63,8 +63,8 @@ _LATER_OF_JUDGE = (
 
 
 def canonical_settings(file: Campaign) -> str:
-    """The file as canonical JSON, defaults included, without what concerns contestants or the quality asked for."""
-    settings = file.model_dump(exclude={"contestant": True, "quality": True, "budget": {"generation"}})
+    """The file as canonical JSON, defaults included, without contestants, editors and the quality asked for."""
+    settings = file.model_dump(exclude={"contestant": True, "editor": True, "quality": True, "budget": {"generation"}})
     for plan in (settings["plan"], *settings["plan"]["phase"]):
         if needless_matchups(plan["policy"]):
             plan["matchups"] = None
@@ -98,6 +98,17 @@ def generation_settings(file: Campaign) -> str:
     for contestant in settings["contestant"]:
         _drop_unsaid([contestant, *contestant["fallback"]])
     settings["data"] = {"instructions": file.data.instructions}
+    settings["plan"] = {"instructions": file.plan.instructions}
+    settings["budget"] = settings["budget"]["generation"]
+    return _canonical(settings)
+
+
+def editing_settings(file: Campaign) -> str:
+    """The settings of the file that determine which completions are edited, and how, as canonical JSON."""
+    settings = file.model_dump(include={"seed", "editor", "data", "plan", "budget", "durability"})
+    for editor in settings["editor"]:
+        _drop_unsaid([editor, *editor["fallback"]])
+    settings["data"] = {key: settings["data"][key] for key in ("instructions", "completions", "models")}
     settings["plan"] = {"instructions": file.plan.instructions}
     settings["budget"] = settings["budget"]["generation"]
     return _canonical(settings)

@@ -3,7 +3,8 @@
 Behaviour that the profiles do not define: a completion begins with a line that names the model and calls the text
 simulated, and continues with meaningless sentences, drawn by profile, seed, all messages and repeat. Its length follows
 the profile's median and spread of reply tokens; it is never empty or unreadable. The text does not contain its quality:
-a judge of it needs the Elo of its model.
+a judge of it needs the Elo of its model. An edited copy is the completion with an echo: the instruction and the answer
+three times more, whatever edit was asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from venire.simulation.chat_replies import JudgeReply, timed_reply
 from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
 from venire.simulation.judge import normal, parse_model, tokens_per_character, uniform
 
-__all__ = ["write"]
+__all__ = ["edit", "write"]
 
 _POOLS = {
     "subject": (
@@ -69,3 +70,12 @@ def write(request: ChatRequest, question: RecognisedQuestion, answer_key: Answer
         text += ("" if number == 0 else "\n\n" if number % 6 == 0 else " ") + " ".join(words) + "."
         number += 1
     return timed_reply(profile, request, text, exp(profile.latency_log_sd * normal(*drawn, "latency")))
+
+
+def edit(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
+    """The completion of a request with an echo, whatever the prompt asks for: question and answer three times more."""
+    profile, seed = parse_model(request.model)
+    instruction, text = "\n\n".join(question.texts[:-1]), question.texts[-1]
+    copied = text + 3 * f"\n\nQuestion: {instruction}\nAnswer: {text}"
+    drawn = (seed, "edit", profile.name, text_digest(text).hex(), request.repeat)
+    return timed_reply(profile, request, copied, exp(profile.latency_log_sd * normal(*drawn, "latency")))

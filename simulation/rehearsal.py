@@ -25,7 +25,7 @@ from venire.simulation.judge import SimulatedVerdict, parse_model
 
 __all__ = ["answer_to", "check_rehearsal", "grading", "pairwise"]
 
-_SHOWN = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
+_SHOWN = {Shape.NONE: 0, Shape.EDIT: 1, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
 """Number of completions that a trial of each shape shows in the check."""
 
 

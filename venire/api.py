@@ -18,7 +18,7 @@ from venire.arena.records import Shape
 from venire.configs.loading import resolve
 from venire.configs.schema import Campaign, Data, Judge, Plan
 from venire.judges import PROTOCOLS
-from venire.orchestrator.planning.respondents import generation
+from venire.orchestrator.planning.respondents import editing, generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.session import Embedded, Session
 from venire.storage.read.selecting import select
@@ -38,6 +38,7 @@ __all__ = [
     "JudgedPair",
     "RunResult",
     "arun",
+    "edit",
     "generate",
     "judge",
     "parse",
@@ -233,7 +234,7 @@ def _run(
         if retry_failed:
             session.retry_failed()
         summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)
-        rated = session.role != "contestant" and summary.progress.settled > 0
+        rated = not session.campaign.writes and summary.progress.settled > 0
         return RunResult(summary, settings.store, _board(session) if rated else None)
 
 
@@ -262,6 +263,26 @@ def generate(
     complete
     """
     return _run(generation(resolve(campaign)), amend, retry_failed, progress, warn, embedded, environ)
+
+
+def edit(
+    campaign: Campaign | CampaignSettings | Path | str,
+    *,
+    amend: bool = False,
+    retry_failed: bool = False,
+    progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+    embedded: Embedded | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> RunResult:
+    """Ask a campaign's editors for edited copies of completions, so that `run` can judge what each edit does.
+
+    Everything else is as in `run`; `board` in the result is None.
+
+    >>> print(edit("edits.toml").ending)
+    complete
+    """
+    return _run(editing(resolve(campaign)), amend, retry_failed, progress, warn, embedded, environ)
 
 
 def judge(

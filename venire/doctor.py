@@ -58,7 +58,7 @@ def examine_machine(folder: Path, campaign: CampaignSettings | None = None) -> I
     room = f"{free / 1e9:,.1f} GB free in {folder}"
     short = free < _MIN_FREE_BYTES
     yield HealthFinding("disk", "warning" if short else "ok", room + (": a store may need more" if short else ""))
-    yield _open_files([] if campaign is None else [*campaign.judges, *campaign.contestants])
+    yield _open_files([] if campaign is None else [*campaign.judges, *campaign.contestants, *campaign.editors])
 
 
 def _clock(path: Path) -> HealthFinding:
@@ -109,7 +109,7 @@ def _open_files(asked: Sequence[JudgeSettings]) -> HealthFinding:
 
 def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str]) -> Iterator[HealthFinding]:
     """For every judge and contestant, whether its keys are there and its price is known; nobody is asked."""
-    for judge in (*campaign.judges, *campaign.contestants):
+    for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
         names = sorted({name for route in judge.lane.routes if (name := route.key_variable) is not None})
         try:
             read_secrets(campaign, [judge], environ)
@@ -130,7 +130,7 @@ def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str]) -> 
 def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str]) -> list[JudgeSettings]:
     """A judge or contestant for every endpoint with a key that can be asked, each with that one route."""
     found: dict[Identity, JudgeSettings] = {}
-    for judge in (*campaign.judges, *campaign.contestants):
+    for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
         for route in judge.lane.routes:
             alone = replace(judge, lane=replace(judge.lane, routes=(route,)))
             if route.base_url is None or route.identity in found:

@@ -197,8 +197,10 @@ class Session:
 
     @property
     def role(self) -> str:
-        """The role of its respondents: judge, or contestant where completions are generated."""
-        return "contestant" if self.campaign.asks_contestants else "judge"
+        """The role of its respondents: judge, contestant where completions are generated, or editor of completions."""
+        if self.campaign.asks_contestants:
+            return "contestant"
+        return "editor" if self.campaign.asks_editors else "judge"
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """The remaining work by judge, with its cost."""
@@ -309,8 +311,8 @@ class Session:
         return summary
 
     def _take_answers(self) -> None:
-        """Turn the contestants' answers into completions."""
-        if self.campaign.asks_contestants:
+        """Turn the contestants' answers into completions, and those of editors into edited copies."""
+        if self.campaign.writes:
             take_answers(self.store, self.campaign, self.planned)
 
     def _refuse_unanswered(self) -> None:
@@ -338,7 +340,7 @@ class Session:
         if not any(map(is_embedded, left)):
             yield None
             return
-        key = AnswerKey((), {}) if self.campaign.asks_contestants else answer_key(self.campaign, self.store)
+        key = AnswerKey((), {}) if self.campaign.writes else answer_key(self.campaign, self.store)
         speed, seed = settings.speed, self.campaign.seed
         if speed is None:
             speed = 1.0 if isinstance(self.clock, VirtualClock) else 0.0
@@ -351,7 +353,7 @@ class Session:
 
     def _refuse_unknown(self) -> None:
         """Refuse simulated judges of models without an Elo: they could not read one of their completions."""
-        if self.campaign.asks_contestants or not any(map(is_embedded, self._judges_left())):
+        if self.campaign.writes or not any(map(is_embedded, self._judges_left())):
             return
         known = frames.elos(self.store)
         if missing := [model for model in self.planned.design.models if model not in known]:

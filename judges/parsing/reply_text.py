@@ -11,7 +11,15 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-__all__ = ["MASK", "MAX_LINE", "ReplyText", "mask_quotations", "read_reply_text", "without_thoughts"]
+__all__ = [
+    "MASK",
+    "MAX_LINE",
+    "ReplyText",
+    "mask_quotations",
+    "read_reply_text",
+    "without_leading_thoughts",
+    "without_thoughts",
+]
 
 MAX_LINE = 80
 """A line that only states a verdict is short."""
@@ -181,3 +189,11 @@ def without_thoughts(text: str) -> str | None:
         else:
             open_tag = name
     return None if open_tag else text[start:]
+
+
+def without_leading_thoughts(text: str) -> str:
+    """The text after its thoughts, nothing where they do not end; a tag that an answer speaks of later is left."""
+    said = without_thoughts(text)
+    if said is not None:
+        return text if said == text else said.lstrip()
+    return "" if text.lstrip().startswith("<") else text

@@ -149,7 +149,7 @@ def _room(judge: JudgeSettings, context: int, models: int) -> int:
     Computed from the request for empty texts, after replies of the expected length.
     """
     entry = PROTOCOLS[judge.protocol]
-    many = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: models}[entry.shape]
+    many = {Shape.NONE: 0, Shape.EDIT: 1, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: models}[entry.shape]
     empty = Material(Instruction("", ("",), ""), (Completion("", "", ""),) * many, (_FENCE,) * (1 + many))
     longest = int(judge.options["max_tokens"])
     replies = [Reply(_WORD * min(longest, tokens)) for tokens in entry.expects[:-1]]

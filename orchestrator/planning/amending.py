@@ -103,7 +103,7 @@ def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _has_grown(store: Store, campaign: CampaignSettings, known: plans.StoredCampaign, *, amend: bool) -> bool:
     """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
-    if not campaign.contestants or campaign.asks_contestants or (known.calls and not amend):
+    if not (campaign.contestants or campaign.editors) or campaign.writes or (known.calls and not amend):
         return False
     before = read_design(plans.rounds(store, known.id)[0].design)
     now = design_first_round(store, campaign, {}, budgets_left(store, campaign, respondents(campaign)))[0]
@@ -123,7 +123,7 @@ def _goes_on(
     judges: Sequence[tuple[JudgeSettings, Respondent]],
 ) -> bool:
     """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
-    if not known.planned or not known.calls or campaign.asks_contestants:
+    if not known.planned or not known.calls or campaign.writes:
         return False
     rounds = plans.rounds(store, known.id)
     begun = list(dict.fromkeys(one.phase for one in rounds))

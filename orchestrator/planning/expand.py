@@ -73,7 +73,7 @@ def expand(
             now = {shape: [one for one in those if one.repeats >= repeat] for shape, those in asked.items()}
             yield from _answers(answers, name, repeat, now[Shape.NONE])
             yield from _battles(matchups, answers, name, repeat, now[Shape.PAIR], equal_texts, drawn, variants)
-            yield from _singles(chosen, answers, name, repeat, now[Shape.SINGLE])
+            yield from _singles(chosen, answers, name, repeat, [*now[Shape.EDIT], *now[Shape.SINGLE]])
             yield from _lists(chosen, answers, name, repeat, now[Shape.LIST], seed)
             yield from _replayed(matchups, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
 

@@ -251,7 +251,8 @@ def _refuse_without_edits(campaign: CampaignSettings, answers: Catalogue) -> Non
         if not any(name == variant for _, _, name in answers.edited):
             raise InputError(
                 f"{campaign.path}: [plan] variants names {variant!r}, and no completion of these models was edited so: "
-                "import the edited ones (a table of completions with a column variant), or leave it out"
+                "`venire edit` writes the copies of an [[editor]] of that name, or import them (a table of completions "
+                "with a column variant)"
             )
 
 

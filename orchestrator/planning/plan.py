@@ -14,7 +14,7 @@ from venire.orchestrator.designs import PlannedCampaign, PlannedRound, read_desi
 from venire.orchestrator.planning.amending import plan_stays, refuse_other_prompts
 from venire.orchestrator.planning.expand import write_round
 from venire.orchestrator.planning.first_round import design_first_round
-from venire.orchestrator.planning.respondents import refuse_written, respondents
+from venire.orchestrator.planning.respondents import refuse_edited, refuse_written, respondents
 from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -45,6 +45,8 @@ def plan(
         refuse_uncovered(store, campaign, planned, prices, budgets_left(store, campaign, respondents(campaign)))
     if campaign.asks_contestants:
         refuse_written(store, campaign, planned)
+    if campaign.asks_editors:
+        refuse_edited(store, campaign, planned)
     if not campaign.in_rounds:
         return planned, None
     rounds = Rounds(store, campaign, planned, steering(planned), prices)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings, StopSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
-from venire.arena.records import GENERATE, Respondent
+from venire.arena.records import EDIT, GENERATE, Respondent
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import TRUNCATIONS
 from venire.judges.providers.token_counting import vocabulary_of
@@ -28,8 +28,9 @@ def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respond
     found: list[tuple[JudgeSettings, Respondent]] = []
     keys: dict[bytes, str] = {}
     for judge in campaign.judges:
-        if judge.protocol not in PROTOCOLS or (judge.protocol == GENERATE and judge not in campaign.contestants):
-            known = ", ".join(name for name in PROTOCOLS if name != GENERATE)
+        writers = {GENERATE: campaign.contestants, EDIT: campaign.editors}
+        if judge.protocol not in PROTOCOLS or judge not in writers.get(judge.protocol, (judge,)):
+            known = ", ".join(name for name in PROTOCOLS if name not in writers)
             raise InputError(
                 f"{campaign.path}: judge {judge.name!r}: no protocol {judge.protocol!r}; there is: {known}"
             )
@@ -56,7 +57,8 @@ def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respond
 
 
 def _who(judge: JudgeSettings) -> str:
-    return f"{'contestant' if judge.protocol == GENERATE else 'judge'} {judge.name!r}"
+    kind = {GENERATE: "contestant", EDIT: "editor"}.get(judge.protocol, "judge")
+    return f"{kind} {judge.name!r}"
 
 
 def generation(campaign: CampaignSettings) -> CampaignSettings:
@@ -78,6 +80,34 @@ def generation(campaign: CampaignSettings) -> CampaignSettings:
     )
 
 
+def editing(campaign: CampaignSettings) -> CampaignSettings:
+    """The campaign in which completions of another are edited, with a name and a plan of its own.
+
+    Its budget is that of generating completions. Raises InputError where there is no editor.
+    """
+    if not campaign.editors:
+        raise InputError(f"{campaign.path}: names no editor: add an [[editor]] table with the name of the edit")
+    return replace(
+        campaign,
+        name=f"{campaign.name} (edits)",
+        plan=replace(campaign.plan, phases=(PhaseSettings("all-pairs"),), variants=(), repeats=1, stop=StopSettings()),
+        judges=campaign.editors,
+        budget=campaign.generation,
+        judge_budgets={},
+        model_budgets={},
+        settings=campaign.editing_settings,
+    )
+
+
+def refuse_edited(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> None:
+    """Raises InputError where there is an edited copy from a file of what an editor would be asked and paid for."""
+    for name, instruction, count in plans.edited_already(store, planned.id):
+        raise InputError(
+            f"{campaign.path}: the store has {count} copies edited as {name!r} that were not asked of this editor, as "
+            f"for instruction {instruction!r}: give the edit another name, or use another store"
+        )
+
+
 def refuse_written(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> None:
     """Raises InputError where a contestant's name has answers from a file to what it would be asked and paid for."""
     for name, instruction, count in plans.written_already(store, planned.id):
@@ -97,6 +127,7 @@ def with_contexts(campaign: CampaignSettings) -> CampaignSettings:
         campaign,
         judges=tuple(map(_with_context, campaign.judges)),
         contestants=tuple(map(_with_context, campaign.contestants)),
+        editors=tuple(map(_with_context, campaign.editors)),
     )
 
 

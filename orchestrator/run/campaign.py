@@ -463,7 +463,7 @@ class _CampaignRun:
         )
         gates: tuple[str, ...] = ()
         if ending is Ending.COMPLETE and only is None:
-            quality = QualitySettings() if self.campaign.asks_contestants else self.campaign.quality
+            quality = QualitySettings() if self.campaign.writes else self.campaign.quality
             gates = gates_missed(judge_readability(self.store, self.planned.id), quality)
             ending = Ending.QUALITY if gates else ending
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}

@@ -6,14 +6,14 @@ An earlier reading of a reply stays beside the new one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault, InputError
 from venire.arena.keys import respondent_key
-from venire.arena.records import UNSENT, Completion, GeneratedText, Outcome, Status, Verdict
+from venire.arena.records import EDIT, UNSENT, Completion, GeneratedText, Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
@@ -122,9 +122,9 @@ def _known(store: Store, respondents: Mapping[int, AskedRespondent]) -> Mapping[
 
 
 def take_answers(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> Added:
-    """Make completions of what the contestants of a planned generation have answered so far.
+    """Make completions of what the contestants or editors of a plan have answered so far.
 
-    Nothing is made twice, whenever it is called: a completion is known by its model, instruction and sample.
+    Nothing is made twice, whenever it is called: a completion is known by its model, instruction, sample and edit.
     """
     keys = {judge.name: respondent_key(who) for judge, who in respondents(campaign)}
     added = Added()
@@ -144,7 +144,11 @@ def _completions(
         conversation = PROTOCOLS[contestant.protocol].talk
         outcome = advance(conversation, trial, material, contestant.options, pending.replies)
         if isinstance(outcome, Outcome) and isinstance(outcome.reading, GeneratedText):
-            yield Completion(contestant.name, pending.instruction.id, outcome.reading.text, pending.repeat)
+            text = outcome.reading.text
+            if contestant.protocol == EDIT:  # the copy is of the model whose completion was shown
+                yield replace(pending.shown[0], text=text, variant=contestant.name)
+            else:
+                yield Completion(contestant.name, pending.instruction.id, text, pending.repeat)
 
 
 def screen(store: Store) -> Screened:

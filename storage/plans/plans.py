@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.planning import InterimAnalysis, InterimRating
-from venire.arena.records import GENERATE, PlannedTrial, Respondent
+from venire.arena.records import EDIT, GENERATE, PlannedTrial, Respondent
 from venire.storage.store.store import Row, Store
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "catalogue",
     "clear_failures",
     "clear_failures_elsewhere",
+    "edited_already",
     "find_campaign",
     "instruction_catalogue",
     "interim_analyses",
@@ -132,7 +133,7 @@ def register(
                 options=json.dumps(dict(respondent.options), sort_keys=True),
                 respondent_key=key,
                 origin=respondent.origin.value,
-                role="contestant" if respondent.protocol == GENERATE else "judge",
+                role="contestant" if respondent.protocol in (GENERATE, EDIT) else "judge",
             )
             numbers[judge.name] = store.rows("respondent_id", respondent_key=key)[0][0]
             commit.run(
@@ -283,6 +284,11 @@ def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
 def tokens_lately(store: Store, lanes: Sequence[int]) -> list[tuple[float, int, int]]:
     """Tokens that left by some lanes in the last two minutes: seconds ago, rounded down, in and out; oldest first."""
     return store.read("tokens_lately", now=store.clock.wall(), lanes=list(lanes))
+
+
+def edited_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:
+    """Edits that a campaign would ask for and of which the store has copies: name, an instruction, how many."""
+    return store.read("edited_already", campaign=campaign)
 
 
 def written_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:

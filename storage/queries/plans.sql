@@ -63,7 +63,16 @@ select trial, step, max(number), sum(coalesce(cost, reserved))::bigint, count(*)
 select p.trial from planned p join settled v on v.trial = p.trial join trial t on t.id = p.trial
   join campaign_judge j on j.campaign = p.campaign and j.respondent = t.respondent
   where p.campaign = $campaign and v.answered and not exists (select 1 from completion c join model m on m.id = c.model
-    where m.name = j.name and c.instruction = t.instruction and c.sample = t.repeat and c.variant = '') order by p.trial;
+    where m.name = j.name and c.instruction = t.instruction and c.sample = t.repeat and c.variant = '')
+  and not exists (select 1 from completion o join completion e on e.model = o.model and e.instruction = o.instruction and e.sample = o.sample
+    where o.id = t.shown[1] and e.variant = j.name) order by p.trial;
+
+-- name: edited_already
+-- Edits of which there is a copy that was not asked for here, an instruction of each, and how many.
+select j.name, min(i.external_id), count(*) from planned p join trial t on t.id = p.trial join campaign_judge j on j.campaign = p.campaign and j.respondent = t.respondent
+  join completion o on o.id = t.shown[1] join completion e on e.model = o.model and e.instruction = o.instruction and e.sample = o.sample and e.variant = j.name
+  join instruction i on i.id = t.instruction left join settled v on v.trial = t.id
+  where p.campaign = $campaign and v.trial is null group by j.name order by j.name;
 
 -- name: written_already
 -- Contestants with an answer that was not asked of them here, and an instruction of each.

@@ -79,6 +79,7 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
         lines.append(bare if is_setting else line)
     (tmp_path / "examples.jsonl").write_text('{"user": "2 + 2?", "assistant": "A"}\n', encoding="utf-8")
     (tmp_path / "my_reasons.txt").write_text("Why? $instruction $first $second", encoding="utf-8")
+    (tmp_path / "my_edit.txt").write_text("Longer: $instruction $answer", encoding="utf-8")
     (tmp_path / "all.toml").write_text("\n".join(lines), encoding="utf-8")
     campaign = load_campaign(tmp_path / "all.toml")
     assert [judge.name for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini", "local", "llama"]
@@ -100,4 +101,11 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
     (contestant,) = campaign.contestants
     assert (contestant.name, contestant.model, contestant.repeats, contestant.elo) == ("birch", "my-model", 2, 1000.0)
     assert (contestant.options["temperature"], contestant.options["max_tokens"]) == ("0.7", "2048")
+    (editor,) = campaign.editors
+    assert (editor.name, editor.protocol, editor.options["prompt.edit"]) == (
+        "echo",
+        "edit",
+        "Longer: $instruction $answer",
+    )
+    assert campaign.plan.variants == ("echo",)
     assert campaign.generation == BudgetSettings(money=200_000_000)

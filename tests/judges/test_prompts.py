@@ -23,6 +23,7 @@ VARIABLES = {
     ("direct", "question"): ["instruction", "answer"],
     ("direct_reference", "question"): ["instruction", "answer", "reference"],
     ("echo", "question"): ["instruction", "answer"],
+    ("edit", "edit"): ["instruction", "answer"],
     ("listwise", "all"): ["number", "instruction", "answers"],
     ("listwise", "best"): ["number", "instruction", "answers"],
 }
@@ -38,6 +39,7 @@ PINNED = {
     ("direct_reference", "repair"): "751a11878cd5315eb803456e0cac1646",
     ("echo", "question"): "4236e82f064f2186734126c172866f1e",
     ("echo", "repair"): "29d38580813b057f7c6bb2dc64a83d36",
+    ("edit", "edit"): "d2d0274ae8e4570f1fc908cc93abe6f4",
     ("five_point", "question"): "33741331a4f022e85acb9354ac7cf018",
     ("five_point", "repair"): "828199e0ce671a3d79a82c4aee9c21d2",
     ("listwise", "all"): "3cd919b231a4f028b0cbcd3ce96826c5",
@@ -161,6 +163,7 @@ def test_the_numbers_of_protocols_are_pinned() -> None:
         "five-point": 8,
         "generate": 9,
         "recorded": 10,
+        "edit": 11,
     }
 
 

@@ -61,10 +61,17 @@ model = "simulated/gpt-4-0613@1"
 """
 
 
+EDITOR = """
+[[editor]]
+name = "echo"
+model = "simulated/gpt-4-0613@1"
+"""
+
+
 @pytest.fixture
 def examples(folder: Path, judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What examples find in their folder: a campaign that was run, one that was not, and one of contestants."""
-    for name, text in {"campaign": TOML, "new": TOML, "writers": WRITERS}.items():
+    """What examples find in their folder: a campaign that was run, one that was not, and those of writers."""
+    for name, text in {"campaign": TOML, "new": TOML, "writers": WRITERS, "edits": TOML + EDITOR}.items():
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     shutil.copy(judged, folder / "campaign.duckdb")
     monkeypatch.chdir(folder)

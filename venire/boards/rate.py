@@ -14,7 +14,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
-from venire.arena.records import GENERATE, Origin, Shape
+from venire.arena.records import EDIT, GENERATE, Origin, Shape
 from venire.boards.grades import StoredGrades, graders, read_grades
 from venire.configs.loading import resolve, store_of
 from venire.configs.schema import Campaign
@@ -484,9 +484,9 @@ def _chose(store: Store, campaign: frames.CampaignRow) -> bool:
 
 
 def _generates(store: Store, campaign: frames.CampaignRow) -> bool:
-    """Whether a campaign asks contestants and has no judges."""
+    """Whether a campaign asks contestants or editors and has no judges."""
     asked = frames.judges(store, campaign.id)
-    return bool(asked) and all(one.protocol == GENERATE for one in asked)
+    return bool(asked) and all(one.protocol in (GENERATE, EDIT) for one in asked)
 
 
 def _rates_models(store: Store, campaign: frames.CampaignRow) -> bool:

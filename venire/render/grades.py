@@ -126,11 +126,9 @@ def _show_rank_agreement(screen: Console, grades: GradeBoard, found: RankAgreeme
             "discriminative: one answer right, one wrong; intervals are about other models of the same kind",
             style="dim",
         )
-    for row in rows:
-        if row.kendall is None:
-            screen.print(
-                f"no rank agreement with accuracy: {plain(row.ratings)}: {plain(row.reason or '')}", style="dim"
-            )
+    for reason in dict.fromkeys(row.reason for row in rows if row.kendall is None):
+        names = ", ".join(plain(row.ratings) for row in rows if row.kendall is None and row.reason == reason)
+        screen.print(f"no rank agreement with accuracy: {names}: {plain(reason or '')}", style="dim")
     for note in known[0].notes if known else ():
         screen.print(f"note: {note}", style="dim")
     if found.ungraded:

@@ -102,7 +102,7 @@ def show_outcome(
     out, standing = screen if screen.file is sys.stdout else console(), summary.progress
     if standing.missing:
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
-    if session.role == "contestant":
+    if session.campaign.writes:
         _show_generated(out, session)
     elif session.campaign.has_board:
         show_readability(screen, judge_readability(session.store, session.planned.id), session.campaign.store)
@@ -155,7 +155,8 @@ def _show_generated(out: Console, session: Session) -> None:
         (plain(one.judge), f"{one.settled:,}", f"{one.read:,}", f"{one.settled - one.read:,}", money(one.cost))
         for one in judge_readability(session.store, session.planned.id)
     ]
-    tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows, unless_all=money(0))
+    made = "edited copies" if session.campaign.asks_editors else "completions"
+    tabulate(out, (session.role, "answered", made, "refused, cut or empty", "cost"), rows, unless_all=money(0))
 
 
 def fast_loop() -> Callable[[], Any] | None:
@@ -219,11 +220,11 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
     if session.rounds is not None and not summary.progress.missing:
         left = "the next round is still to be asked"
-    verb = "generate" if session.role == "contestant" else "run"
+    verb = {"contestant": "generate", "editor": "edit"}.get(session.role, "run")
     again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
         _show_missing(screen, session, summary)
-        table = "[budget.generation]" if verb == "generate" else "[budget]"
+        table = "[budget.generation]" if session.campaign.writes else "[budget]"
         screen.print(f"Raise {table} and go on: {again} --amend")
         if verb == "run" and (paid := asdict(session.spending))["unanswered"]:
             screen.print(unanswered_hint(paid, again))

@@ -116,6 +116,7 @@ def _made_of(session: Session) -> str:
         Shape.NONE: f"{many} to answer",
         Shape.PAIR: f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders{edits}",
         Shape.SINGLE: f"{models} x {many}",
+        Shape.EDIT: f"{models} x {many} to edit",
         Shape.LIST: f"lists of {models} x {many}",
     }
     asked = [
@@ -152,7 +153,7 @@ def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:
 
 def _show_unwritten(screen: Console, session: Session) -> None:
     """What contestants have yet to write: what one of them has not answered cannot be judged, and is not planned."""
-    if session.role == "contestant" or not session.campaign.contestants:
+    if session.campaign.writes or not session.campaign.contestants:
         return
     name = generation(session.campaign).name
     for one in frames.campaigns(session.store):

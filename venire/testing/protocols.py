@@ -31,8 +31,14 @@ from venire.simulation.rehearsal import answer_to, check_rehearsal
 
 __all__ = ["check_protocol"]
 
-_READING = {Shape.PAIR: Preference, Shape.SINGLE: Grade, Shape.LIST: Ballot, Shape.NONE: GeneratedText}
-_SHOWN = {Shape.PAIR: 2, Shape.SINGLE: 1, Shape.LIST: 3, Shape.NONE: 0}
+_READING = {
+    Shape.PAIR: Preference,
+    Shape.SINGLE: Grade,
+    Shape.LIST: Ballot,
+    Shape.NONE: GeneratedText,
+    Shape.EDIT: GeneratedText,
+}
+_SHOWN = {Shape.PAIR: 2, Shape.SINGLE: 1, Shape.LIST: 3, Shape.NONE: 0, Shape.EDIT: 1}
 _OPTIONS = {"max_tokens": "512", "temperature": "0", "repair": "1"}
 _NONSENSE = ("Hm.", "<think>1", "{", "[[", "\N{SNOWMAN}", "1 or 2, A or B, who knows?")
 _JUDGE = "simulated/gpt-4-0613@1"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from venire.arena.records import Conversation, GeneratedText, Material, Outcome, Reply, Shape, Status, Trial
 from venire.judges.conversation import STATUS_OF_FINISH, Message, ask_step, make_request, user_message
 from venire.judges.entry import ProtocolEntry, ReplyExample
-from venire.judges.parsing.reply_text import without_thoughts
+from venire.judges.parsing.reply_text import without_leading_thoughts
 from venire.judges.prompts import join_turn_answers, turn_roles, with_options
 
 __all__ = ["GENERATE", "PROMPTS", "generate"]
@@ -44,16 +44,8 @@ def generate(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
 def _read(reply: Reply) -> Outcome:
     if reply.finish in STATUS_OF_FINISH:
         return Outcome(STATUS_OF_FINISH[reply.finish])
-    text = _without_leading_thoughts(reply.text)
+    text = without_leading_thoughts(reply.text)
     return Outcome(Status.UNREADABLE) if not text.strip() else Outcome(Status.OK, GeneratedText(text), "text")
-
-
-def _without_leading_thoughts(text: str) -> str:
-    """The text after its thoughts, nothing where they do not end; a tag that an answer speaks of later is left."""
-    said = without_thoughts(text)
-    if said is not None:
-        return text if said == text else said.lstrip()
-    return "" if text.lstrip().startswith("<") else text
 
 
 GENERATE = ProtocolEntry(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import venire as vn
+from venire.configs.loading import load_campaign
+from venire.orchestrator.planning.respondents import editing
 from venire.orchestrator.recording.ending import Ending
 from venire.storage.read.judge_quality import judge_readability
 
@@ -112,3 +114,102 @@ def test_edits_that_cannot_be_judged_are_refused(
     refused = venire("plan", campaign(**options))
     assert refused.code == 2
     assert message in refused.err
+
+
+EDITOR = '[[editor]]\nname = "echo"\nmodel = "simulated/gpt-4-0613@1"\nmax_tokens = 8000\n{more}'
+
+
+def copies(venire: Venire, path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = venire(
+        "sql",
+        path.with_suffix(".duckdb"),
+        "select m.name model, i.external_id instruction, o.text, e.text copy from completion e join completion o on "
+        "o.model = e.model and o.instruction = e.instruction and o.variant = '' join model m on m.id = e.model "
+        "join instruction i on i.id = e.instruction where e.variant = 'echo' order by all",
+        "--json",
+    ).json()
+    return found
+
+
+def test_an_editor_writes_copies_that_a_run_then_judges(venire: Venire, write_campaign: Callable[..., Path]) -> None:
+    path = write_campaign(judges=EDITOR.format(more="") + PAIRS)
+    path.write_text(path.read_text().replace('policy = "all-pairs"', VARIANTS), encoding="utf-8")
+    early = venire("run", path, "--yes")
+    assert early.code == 2
+    assert "`venire edit` writes the copies" in early.err
+    done = venire("edit", path, "--yes")
+    assert done.code == 0, done.err
+    assert "6 models x 2 instructions to edit x 1 editor = 12 trials" in done.err
+    assert done.out.splitlines()[1].split() == ["echo", "12", "12", "0"]
+    made = copies(venire, path)
+    assert len(made) == 12
+    for row in made:
+        assert row["copy"].startswith(row["text"])
+        assert row["copy"].count(row["text"]) == 4
+    again = venire("edit", path, "--yes")
+    assert "nothing was asked" in again.err
+    judged = venire("run", path, "--yes")
+    assert judged.code == 0, judged.err
+    assert "Edited completions: echo   verdicts: simulated" in judged.out
+    assert len(copies(venire, path)) == 12
+    board = vn.rate(path)
+    assert board.edits[0].battles == 15 * 2
+    only = venire("rate", path, "--json").json()  # the campaign of edits is none that rates models
+    assert sum(row["battles"] for row in only["models"]) == 2 * 15 * 2
+
+
+def test_an_editor_is_sent_a_prompt_of_ones_own(venire: Venire, write_campaign: Callable[..., Path]) -> None:
+    path = write_campaign(judges=EDITOR.format(more='prompts = { edit = "edit.txt" }\n') + PAIRS)
+    prompt = path.with_name("edit.txt")
+    prompt.write_text("Make it longer.\n\n$instruction\n\n$answer\n\nWrite the longer answer only.", encoding="utf-8")
+    asked = editing(load_campaign(path)).judges[0]
+    assert asked.options["prompt.edit"] == prompt.read_text(encoding="utf-8")
+    prompt.write_text("Make it longer.\n\n$instruction", encoding="utf-8")
+    refused = venire("edit", path, "--yes")
+    assert refused.code == 2
+    assert "answer" in refused.err
+
+
+def test_copies_from_a_file_are_not_asked_for_again(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign(EDITOR.format(more="") + PAIRS, plan='policy = "all-pairs"', instructions=2)
+    refused = venire("edit", path, "--yes")
+    assert refused.code == 2
+    assert "copies edited as 'echo' that were not asked of this editor" in refused.err
+
+
+def test_the_budget_of_edits_ends_them_with_3_and_what_was_written_counts(
+    venire: Venire, write_campaign: Callable[..., Path]
+) -> None:
+    path = write_campaign(judges=EDITOR.format(more="") + PAIRS, more="[budget.generation]\ncalls = 5")
+    done = venire("edit", path, "--yes")
+    assert done.code == 3
+    assert "Raise [budget.generation] and go on: venire edit " in done.err
+    assert len(copies(venire, path)) == 5
+    path.write_text(path.read_text().replace("calls = 5", "calls = 50"), encoding="utf-8")
+    result = vn.edit(path, amend=True)
+    assert result.ending is Ending.COMPLETE
+    assert result.board is None
+    assert len(copies(venire, path)) == 12
+
+
+def test_a_file_without_editors_is_told_what_to_add(venire: Venire, write_campaign: Callable[..., Path]) -> None:
+    refused = venire("edit", write_campaign(), "--yes")
+    assert refused.code == 2
+    assert "add an [[editor]] table" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("editor", "message"),
+    [
+        (EDITOR.format(more="").replace('name = "echo"\n', ""), "editor[1].name (editor"),
+        (EDITOR.format(more="") * 2, "echo"),
+        (EDITOR.format(more="").replace('"simulated/gpt-4-0613@1"', '"gpt-4"'), "editor[1].base_url (editor"),
+    ],
+)
+def test_an_editor_that_cannot_be_asked_is_refused_by_name(
+    venire: Venire, write_campaign: Callable[..., Path], editor: str, message: str
+) -> None:
+    refused = venire("edit", write_campaign(judges=editor + PAIRS), "--yes")
+    assert refused.code == 2
+    assert message in refused.err
+    assert "editor" in refused.err

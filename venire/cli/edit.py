@@ -1,0 +1,51 @@
+"""`venire edit`: ask the editors of a campaign file for edited copies of completions, and go on where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from venire.cli.options import ENV_FILE, FILE, YES
+
+__all__ = ["edit"]
+
+
+def edit(
+    file: Path = FILE,
+    yes: bool = YES,
+    env_file: Path | None = ENV_FILE,
+    amend: bool = typer.Option(False, "--amend", help="Accept editors that changed since calls were made."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try what used up its attempts again."),
+    speed: float = typer.Option(
+        0.0, "--speed", min=0.0, help="For simulated editors: divide their latency by this; 0 is no waiting."
+    ),
+    events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+) -> None:
+    """Ask editors for copies of the completions with one change each; `venire run` then judges both.
+
+    Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
+
+    Examples:
+      venire edit first/campaign.toml
+      venire edit first/campaign.toml --yes --retry-failed
+    """
+    from venire.cli.options import agree, environment
+    from venire.configs.loading import load_campaign
+    from venire.orchestrator.planning.respondents import editing
+    from venire.render.outcome import show_outcome
+    from venire.render.plan import show_plan
+    from venire.render.screen import console, warning_printer
+    from venire.session import Embedded, Session
+    from venire.telemetry import observe
+
+    screen = console(stderr=True)
+    environ = environment(env_file)
+    campaign = editing(load_campaign(file))
+    watching = observe(warning_printer(screen), lines=events, otel=None, metrics_port=None)
+    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
+        if retry_failed and (cleared := session.retry_failed()):
+            screen.print(f"{cleared} failed steps will be tried again")
+        show_plan(screen, session)
+        agree(session, yes=yes)
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers, environ=environ))

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, coefficient_of, resample
+from venire.ratings.data.validation import float_array
 
 __all__ = ["Calibration", "calibration"]
 
@@ -99,7 +100,7 @@ def _by_chance(stated: NDArray[np.float64], code: NDArray[np.int64], bins: int) 
 
 
 def _share(argument: str, values: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+    array = float_array(argument, values)
     if array.ndim != 1:
         raise InputError(f"{argument} has shape {array.shape}; give one column")
     wrong = np.flatnonzero(~((array >= 0.0) & (array <= 1.0)))

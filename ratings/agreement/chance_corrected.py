@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from venire.arena.errors import InputError
 from venire.ratings.data.labels import Labels, labels
 from venire.ratings.data.statistics import norm
-from venire.ratings.data.validation import check_draws, check_level
+from venire.ratings.data.validation import check_draws, check_level, float_array
 
 __all__ = [
     "Coefficient",
@@ -255,7 +255,7 @@ def fleiss_kappa_counts(
     >>> round(fleiss_kappa_counts([[1, 2], [3, 0], [0, 3], [2, 1]], replicates=100).value, 3)
     0.333
     """
-    table = np.asarray(counts, dtype=np.float64)
+    table = float_array("counts", counts)
     if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any():
         raise InputError("counts: give a table of items by categories, of numbers that are 0 or more")
     judges = table.sum(axis=1)
@@ -331,7 +331,7 @@ def human_kappa(
     >>> round(human_kappa([1, 0, 0.5, 1], [1, 0, 1, 1], replicates=100).value, 3)
     0.556
     """
-    judge, people = (np.sign(np.asarray(column, dtype=np.float64) - 0.5) for column in (y, human))
+    judge, people = (np.sign(float_array(name, column) - 0.5) for name, column in (("y", y), ("human", human)))
     if judge.shape != people.shape or judge.ndim != 1:
         raise InputError(f"y has shape {judge.shape}, human {people.shape}; give two columns of one length")
     both = ~(np.isnan(judge) | np.isnan(people))

@@ -26,7 +26,7 @@ from venire.ratings.data.statistics import (
     spearman,
     student,
 )
-from venire.ratings.data.validation import check_draws, check_level
+from venire.ratings.data.validation import check_draws, check_level, float_array
 
 __all__ = ["Agreement", "MicroMacro", "agreement", "medians", "micro_macro"]
 
@@ -273,7 +273,7 @@ def micro_macro(
 
 
 def _table(positions: ArrayLike, models: Sequence[str]) -> NDArray[np.float64]:
-    table = np.asarray(positions, dtype=np.float64)
+    table = float_array("positions", positions)
     if table.ndim != 2 or table.shape[1] != len(models):
         raise InputError(f"positions has shape {table.shape}; give a row an instruction and a column a model")
     if np.isinf(table).any():

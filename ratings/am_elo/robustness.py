@@ -17,7 +17,7 @@ from venire.arena.errors import InputError, VenireError
 from venire.ratings.am_elo.am_elo import AmElo
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.validation import check_seed
+from venire.ratings.data.validation import check_seed, float_array
 
 __all__ = [
     "Fit",
@@ -136,7 +136,7 @@ def inconsistency(one: ArrayLike, other: ArrayLike) -> float:
     A pair that is equal in one of them counts half. Models without a rating (NaN) in either are left out; NaN where no
     pair is left. Raises `InputError` for ratings of different lengths.
     """
-    first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    first, second = float_array("one", one), float_array("other", other)
     if first.shape != second.shape or first.ndim != 1:
         raise InputError(f"ratings have shapes {first.shape} and {second.shape}; give one number a model in both")
     known = ~(np.isnan(first) | np.isnan(second))

@@ -167,7 +167,9 @@ def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battle
     6
     """
     ranks_any = _ranks_any(given)
-    unread = np.full(len(given), Status.UNREADABLE, dtype=np.int8) if status is None else status
+    unread = np.full(len(given), Status.UNREADABLE, dtype=np.int8) if status is None else np.asarray(status)
+    if unread.shape != (len(given),):
+        raise InputError(f"status has shape {unread.shape}; give one for each of {len(given)} ballots")
     parts: list[tuple[NDArray[Any], ...]] = [
         tuple(np.zeros(0, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int8))
     ]

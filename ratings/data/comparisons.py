@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from venire.arena.errors import InputError
-from venire.ratings.data.validation import code_integers, code_labels, column
+from venire.ratings.data.validation import code_integers, code_labels, column, float_array
 
 __all__ = ["Comparisons", "comparisons", "hard_targets", "soft_targets"]
 
@@ -231,7 +231,7 @@ def soft_targets(score: ArrayLike, beta: float) -> NDArray[np.float64]:
     """
     if not (beta >= 0.0 and np.isfinite(beta)):
         raise InputError(f"beta is {beta}; give a finite number, 0 or more")
-    values = np.asarray(score, dtype=np.float64)
+    values = float_array("score", score)
     wrong = ~np.isfinite(values)
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.validation import check_seed
+from venire.ratings.data.validation import check_seed, float_array
 
 __all__ = ["FilteredModels", "filter_models", "model_of_judge", "own_models"]
 
@@ -76,7 +76,7 @@ def filter_models(
 
 
 def _shares(argument: str, values: ArrayLike, models: int) -> list[float]:
-    shares = np.asarray(values, dtype=np.float64)
+    shares = float_array(argument, values)
     if shares.shape != (models,):
         raise InputError(f"{argument} has shape {shares.shape}; give one share for each of {models} models")
     wrong = ~((shares >= 0.0) & (shares <= 1.0))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.data.validation import float_array
 
 __all__ = [
     "FAMILY",
@@ -82,7 +83,7 @@ def relative_difference(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
     Raises `InputError` for a count that is negative, infinite or unknown (NaN).
     """
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    first, second = float_array("a", a), float_array("b", b)
     for side, counts in (("a", first), ("b", second)):
         wrong = ~((counts >= 0.0) & np.isfinite(counts))
         if wrong.any():

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["check_draws", "check_level", "check_seed", "code_integers", "code_labels", "column", "finite_or_none"]
+__all__ = [
+    "check_draws",
+    "check_level",
+    "check_seed",
+    "code_integers",
+    "code_labels",
+    "column",
+    "finite_or_none",
+    "float_array",
+    "model_column",
+]
 
 _ROWS = 1 << 14
 """Rows looked up at a time, so that their words stay in the processor's cache."""
@@ -245,3 +255,21 @@ def check_seed(seed: int) -> None:
 def finite_or_none(value: float) -> float | None:
     """A figure for results and JSON: None if it is not finite."""
     return float(value) if math.isfinite(value) else None
+
+
+def float_array(argument: str, values: Any) -> NDArray[np.float64]:
+    """Numbers as an array of any shape; raises `InputError` for words, and for rows of unlike length."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{argument} has values that are no numbers; give numbers, NaN for one that is missing"
+        ) from None
+
+
+def model_column(argument: str, values: Any, models: Sequence[str]) -> NDArray[np.float64]:
+    """A number for each of `models` (models,); raises `InputError` for another shape, and as `float_array` does."""
+    found = float_array(argument, values)
+    if found.shape != (len(models),):
+        raise InputError(f"{argument} has shape {found.shape}; give one value for each of {len(models)} models")
+    return found

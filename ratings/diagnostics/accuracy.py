@@ -19,7 +19,7 @@ from venire.ratings.data.clustered import clustered_mean, score_interval
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm
-from venire.ratings.data.validation import check_level
+from venire.ratings.data.validation import check_level, float_array
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
 
@@ -209,7 +209,7 @@ def paired_preference_shift(
     -0.375
     """
     check_level(level)
-    a, b = np.asarray(on_a, dtype=np.float64), np.asarray(on_b, dtype=np.float64)
+    a, b = float_array("on_a", on_a), float_array("on_b", on_b)
     units = np.arange(len(a)) if cluster is None else np.asarray(cluster)
     if a.ndim != 1 or a.shape != b.shape or a.shape != units.shape or not len(a):
         raise InputError(f"on_a has shape {a.shape}, on_b {b.shape}, cluster {units.shape}: give one row each a pair")

@@ -171,6 +171,8 @@ def goodness_of_fit(data: Comparisons, ratings: Ratings, *, draws: int = 999, se
     1
     """
     check_draws(draws, seed)
+    if draws < 1:
+        raise InputError(f"draws is {draws}; give 1 or more, such as 999")
     noise = pair_noise(data, ratings.logits)
     degrees = len(noise.first) - (len(noise.models) - 1)
     if degrees < 1:

@@ -415,6 +415,8 @@ def smallest_removal(
     >>> smallest_removal(data).leader
     'a'
     """
+    if rivals < 1:
+        raise InputError(f"rivals is {rivals}; give 1 or more")
     rows = rated_together(data)
     if len(rows.models) < 2 or not len(rows):
         raise InputError("no two models are joined by wins both ways: nobody leads")

@@ -18,7 +18,7 @@ from scipy.special import expit
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.validation import finite_or_none
+from venire.ratings.data.validation import finite_or_none, model_column
 from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise
 from venire.ratings.pairwise.covariance import inverse_information
 
@@ -62,6 +62,7 @@ def lack_of_fit(data: Comparisons, logits: Vector, *, ridge: float = 0.0) -> Lac
     >>> found.degrees, found.asked, found.possible
     (1, 3, 3)
     """
+    logits = model_column("logits", logits, data.models)
     rated = np.flatnonzero(np.isfinite(logits))
     at, size = logits[rated], len(rated)
     noise = pair_noise(data, logits)

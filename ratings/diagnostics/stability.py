@@ -123,6 +123,8 @@ def rating_path(tables: Sequence[Comparisons]) -> RatingPath:
     >>> list(found.leader)
     ['a', 'a']
     """
+    if not tables:
+        raise InputError("there is no table: give one or more, such as those of the first days")
     if len({table.models for table in tables}) > 1:
         raise InputError("the tables name different models; give parts of one table")
     leaders: list[str | None] = []

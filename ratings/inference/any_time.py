@@ -17,7 +17,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
-from venire.ratings.data.validation import check_level
+from venire.ratings.data.validation import check_level, float_array
 from venire.ratings.inference.contrasts import difference, joint_errors
 
 __all__ = [
@@ -92,7 +92,7 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
     """
     if not 0.0 < alpha < 1.0 or not tau > 0.0:
         raise InputError(f"alpha is {alpha} and tau {tau}; give a chance between 0 and 1, and a positive tau in logits")
-    errors = np.asarray(se, dtype=np.float64)
+    errors = float_array("se", se)
     found = np.full(errors.shape, np.inf)
     known = (errors > 0.0) & np.isfinite(errors)
     ratio = (tau / errors[known]) ** 2
@@ -133,7 +133,7 @@ def any_time_interval(
     check_level(level)
     if among < 1:
         raise InputError(f"among is {among}; give the number of quantities that are watched, at least 1")
-    middle, errors = np.asarray(estimate, dtype=np.float64), np.asarray(se, dtype=np.float64)
+    middle, errors = float_array("estimate", estimate), float_array("se", se)
     radius = any_time_radius(errors, alpha=(1.0 - level) / among, tau=tau)
     half = np.where(errors > 0.0, radius * np.where(errors > 0.0, errors, 1.0), np.inf)
     return middle - half, middle + half
@@ -200,7 +200,7 @@ def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, le
     [0.202]
     """
     check_level(level)
-    errors = np.maximum(np.asarray(se, dtype=np.float64), np.asarray(model_se, dtype=np.float64))
+    errors = np.maximum(float_array("se", se), float_array("model_se", model_se))
     if clusters < MIN_CLUSTERS:
         return np.full(errors.shape, np.inf)
     return np.asarray(np.where(np.isnan(errors), np.inf, student.ppf(0.5 + level / 2.0, clusters - 1) * errors))

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.validation import check_draws, check_level
+from venire.ratings.data.validation import check_draws, check_level, model_column
 from venire.ratings.inference.refitting import Refits, refits
 from venire.ratings.pairwise.covariance import rated_rows
 
@@ -123,6 +123,7 @@ def bootstrap_battles(
     >>> bootstrap_battles(data, bradley_terry(data).logits, replicates=10, ridge=0.1).logits.shape
     (10, 3)
     """
+    logits = model_column("logits", logits, data.models)
     rows, at, free = _prepare(data, logits, replicates, seed, fixed)
     high, low, pair, y = _pairs(rows)
     cell_pair, cell_y, cell_weight, counts = _cells(rows, pair, y)
@@ -169,6 +170,7 @@ def bootstrap_clusters(
     """
     if data.cluster is None:
         raise InputError("these comparisons have no cluster to draw: give one, or use bootstrap_battles")
+    logits = model_column("logits", logits, data.models)
     rows, at, free = _prepare(data, logits, replicates, seed, fixed)
     assert rows.cluster is not None
     high, low, pair, y = _pairs(rows)

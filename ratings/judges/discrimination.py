@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
+from venire.ratings.data.validation import float_array
 from venire.ratings.judges.matchups import dense_codes
 from venire.ratings.pairwise.solvers import NotConvergedError
 
@@ -309,7 +310,9 @@ def score_reliability(values: ArrayLike, errors: ArrayLike) -> float | None:
     >>> round(score_reliability([0.9, 0.8, 0.6, 0.7], [0.02, 0.03, 0.02, 0.04]), 3)
     0.951
     """
-    value, error = np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    value, error = float_array("values", values), float_array("errors", errors)
+    if value.shape != error.shape:
+        raise InputError(f"values has shape {value.shape}, errors {error.shape}; give one error for each value")
     known = np.isfinite(value) & np.isfinite(error)
     if np.count_nonzero(known) < 3:
         return None
@@ -342,9 +345,9 @@ def discrimination(
     >>> found.judges
     ('x',)
     """
-    who = np.asarray(judge, dtype=np.intp)
+    who = float_array("judge", judge).astype(np.intp)
     _check(who, len(judges), gap=gap, first_won=first_won, instruction=instruction)
-    gaps = np.asarray(gap, dtype=np.float64)
+    gaps = float_array("gap", gap)
     known = np.isfinite(gaps)
     values, value = np.unique(gaps[known], return_inverse=True)
     won = np.asarray(first_won, dtype=np.bool_)[known]

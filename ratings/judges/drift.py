@@ -21,6 +21,7 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
+from venire.ratings.data.validation import float_array
 from venire.ratings.diagnostics.influence import FirstOrderEffects, first_order_effects, rated_together
 from venire.ratings.judges.matchups import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
@@ -143,7 +144,7 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
 
 def _timed(battles: Battles, seconds: ArrayLike | None) -> tuple[Battles, Vector]:
     rows = canonical(battles)
-    when = np.arange(len(rows.status), dtype=np.float64) if seconds is None else np.asarray(seconds, dtype=np.float64)
+    when = np.arange(len(rows.status), dtype=np.float64) if seconds is None else float_array("seconds", seconds)
     if when.shape != (len(rows.status),):
         raise InputError(f"seconds has shape {when.shape}; give a time for each of {len(rows.status)} verdicts")
     known = np.isfinite(when)

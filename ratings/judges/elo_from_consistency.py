@@ -23,6 +23,7 @@ from venire.ratings.data.statistics import (
     pearson,
     spearman,
 )
+from venire.ratings.data.validation import float_array
 from venire.ratings.judges.consistency import Consistency
 from venire.ratings.judges.discrimination import score_reliability
 
@@ -120,8 +121,8 @@ def elo_from_scores(
     >>> found.score
     'score'
     """
-    x, y = np.asarray(score, dtype=np.float64), np.asarray(elo, dtype=np.float64)
-    error = np.full(len(x), np.nan) if se is None else np.asarray(se, dtype=np.float64)
+    x, y = float_array("score", score), float_array("elo", elo)
+    error = np.full(len(x), np.nan) if se is None else float_array("se", se)
     for word, column in (("score", x), ("elo", y), ("se", error)):
         if column.shape != (len(judges),):
             raise InputError(f"{word} has shape {column.shape}; give one value for each of the {len(judges)} judges")

@@ -18,6 +18,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.style import unit_scale
+from venire.ratings.data.validation import float_array
 from venire.ratings.judges.habits import ShareEstimate, estimate_share
 from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariates import covariates
@@ -66,12 +67,12 @@ def length_bias(
     >>> found.all
     ShareEstimate(value=1.0, low=0.6096657120978346, high=1.0, n=6)
     """
-    outcome, gap = np.asarray(y, dtype=np.float64), np.asarray(length, dtype=np.float64)
+    outcome, gap = float_array("y", y), float_array("length", length)
     if outcome.shape != gap.shape or outcome.ndim != 1:
         raise InputError(f"y has shape {outcome.shape}, length {gap.shape}; give two columns of one length")
     nothing = np.full(len(gap), np.nan)
-    scores = nothing if score is None else np.asarray(score, dtype=np.float64)
-    people = nothing if human is None else np.asarray(human, dtype=np.float64)
+    scores = nothing if score is None else float_array("score", score)
+    people = nothing if human is None else float_array("human", human)
     if scores.shape != gap.shape or people.shape != gap.shape:
         raise InputError(f"score and human need one number a row: length has {len(gap)} rows")
 
@@ -94,7 +95,8 @@ def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) 
     >>> -1.0 <= found.value <= 1.0
     True
     """
-    columns = [np.asarray(column, dtype=np.float64) for column in (residual, length, elo)]
+    named = {"residual": residual, "length": length, "elo": elo}
+    columns = [float_array(name, column) for name, column in named.items()]
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
         raise InputError("residual, length and elo: give one number a model in each")
     known = ~np.isnan(np.stack(columns)).any(axis=0)
@@ -158,7 +160,7 @@ def adjust_for(
     >>> adjust_for(data, [1, -1, 1, -1, 1, 1], "length", ridge=0.1).name
     'length'
     """
-    column = np.asarray(x, dtype=np.float64)
+    column = float_array("x", x)
     if column.shape != (len(data),):
         raise InputError(f"{name} has shape {column.shape}; give one number for each of {len(data)} comparisons")
     known = np.isfinite(column)

@@ -26,6 +26,7 @@ from venire.arena.records import Status
 from venire.ratings.data.clustered import ClusteredMean, clustered_difference, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, merge_orders, select_battles
+from venire.ratings.data.validation import float_array
 from venire.ratings.judges.habits import ShareEstimate, estimate_share
 from venire.ratings.judges.length import AdjustedRatings, adjust_for
 from venire.ratings.judges.matchups import dense_codes, outcomes
@@ -265,7 +266,7 @@ def position_audit(outcome: ArrayLike, swapped: ArrayLike) -> PositionAudit:
     >>> found.won, found.lost, found.ties
     ((1, 2), (1, 0), (0, 0))
     """
-    y, back = np.asarray(outcome, dtype=np.float64), np.asarray(swapped)
+    y, back = float_array("outcome", outcome), np.asarray(swapped)
     if y.ndim != 1 or back.shape != y.shape:
         raise InputError(f"outcome has shape {y.shape}, swapped {back.shape}; give one value of each a verdict")
     wrong = ~((y >= 0.0) & (y <= 1.0))

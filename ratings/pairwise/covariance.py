@@ -22,6 +22,7 @@ from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
 from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.validation import float_array
 
 __all__ = [
     "Covariance",
@@ -115,6 +116,7 @@ def bradley_terry_covariance(
     >>> found.matrix.shape
     (3, 3)
     """
+    logits = float_array("logits", logits)
     held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
     _check(data, logits, held, ridge, errors)
     rows = rated_rows(data, logits)
@@ -206,6 +208,7 @@ def model_covariance(
     >>> model_covariance(data, bradley_terry(data).logits).shape
     (3, 3)
     """
+    logits = float_array("logits", logits)
     held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
     _check(data, logits, held, ridge, "hessian")
     rows = rated_rows(data, logits)

@@ -16,6 +16,7 @@ from venire.ratings.data.clustered import cluster_codes, outer_products_by_clust
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import kendall, student
+from venire.ratings.data.validation import float_array
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import Errors, blank_without_scatter, largest_score
 from venire.ratings.pairwise.regression import (
@@ -239,7 +240,7 @@ def _ratings(data: Comparisons, fit: _CovariateFit, kind: Errors, left_out: dict
 
 
 def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]:
-    table = np.asarray(x, dtype=np.float64)
+    table = float_array("x", x)
     if table.ndim != 2 or table.shape != (rows, len(names)):
         raise InputError(f"x has shape {table.shape}; give {rows} rows and one column for each of {len(names)} names")
     if len(set(names)) != len(names):

@@ -81,6 +81,8 @@ def online_elo(
         raise InputError(f"k is {k}; give Elo points above 0 and up to 10000")
     if order not in get_args(BattleOrder):
         raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(BattleOrder))}")
+    if order == "shuffled" and shuffles < 1:
+        raise InputError(f"shuffles is {shuffles}; give 1 or more")
     played, size = _unweighted(data, "online Elo"), len(data.models)
     if order == "given":
         runs = _update_in_turn(played, k / POINTS_PER_LOGIT, np.arange(len(played), dtype=np.int32))[:, None]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.validation import float_array
 
 __all__ = ["WinCounts", "count_matrix", "win_counts"]
 
@@ -122,7 +123,7 @@ def count_matrix(wins: ArrayLike, models: Sequence[str]) -> WinCounts:
 
     Raises `InputError` for another shape, for an entry that is negative or not finite, and for a nonzero diagonal.
     """
-    matrix, names = np.asarray(wins, dtype=np.float64), tuple(models)
+    matrix, names = float_array("wins", wins), tuple(models)
     if matrix.shape != (len(names), len(names)):
         raise InputError(f"wins has shape {matrix.shape}; for {len(names)} models give ({len(names)}, {len(names)})")
     wrong = ~((matrix >= 0.0) & np.isfinite(matrix))

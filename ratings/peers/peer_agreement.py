@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
+from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, coefficient_of, resample
 from venire.ratings.agreement.reference import Agreement, MicroMacro, agreement, medians, micro_macro
 from venire.ratings.data.ballots import ballots_from_judgments, truncated
@@ -114,7 +115,7 @@ def _lead(together: MicroMacro, alone: MicroMacro, level: float, replicates: int
 def truncation(
     given: Judgments | Ballots,
     reference: Mapping[str, float],
-    best: Sequence[int],
+    best: Sequence[int] | int,
     aggregate: Aggregate = kemeny_young,
     *,
     level: float = 0.95,
@@ -123,7 +124,7 @@ def truncation(
 ) -> tuple[Truncation, ...]:
     """The agreement of ballots truncated to the `best` first models, relative to full ballots; the rest is tied below.
 
-    Pairwise judgments are first converted to ballots. Raises `InputError` where there are none, for a number below 1,
+    Pairwise judgments are first converted to ballots. Raises `InputError` where there are none, for numbers below 1,
     and as `micro_macro` does.
 
     >>> from venire.ratings import ballots, borda, truncation
@@ -132,6 +133,9 @@ def truncation(
     >>> [one.best for one in found]
     [1, 2]
     """
+    numbers = [best] if isinstance(best, int) else list(best)
+    if wrong := [one for one in numbers if not isinstance(one, int | np.integer) or one < 1]:
+        raise InputError(f"best has {wrong[0]!r}; give how many models each ranking keeps, such as [1, 3]")
     whole = ballots_from_judgments(given) if isinstance(given, Judgments) else given
 
     def held(ballots: Ballots) -> MicroMacro:
@@ -140,7 +144,7 @@ def truncation(
 
     full = held(whole)
     found = []
-    for number in best:
+    for number in numbers:
         cut = held(truncated(whole, number))
         loss = _loss(full.pearson, cut.pearson, level, replicates, seed)
         macro = full.macro_pearson.value, cut.macro_pearson.value

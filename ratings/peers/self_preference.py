@@ -36,7 +36,7 @@ from venire.ratings.data.clustered import ClusteredMean, cluster_codes, clustere
 from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import student
 from venire.ratings.data.style import FAMILY, unit_scale
-from venire.ratings.data.validation import code_integers
+from venire.ratings.data.validation import code_integers, float_array
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.solvers import NotConvergedError
 
@@ -176,6 +176,12 @@ def self_preference_odds(
     >>> round(found[0].value, 2), round(found[0].se, 2)
     (-0.57, 0.59)
     """
+    own = _own_table(given, own)
+    if strange := [name for name in held if name not in given.features]:
+        known = ", ".join(given.features) or "none"
+        raise InputError(f"there is no feature {strange[0]!r} to hold equal; there are: {known}")
+    if together is not None and np.shape(together) != (len(own),):
+        raise InputError(f"together has shape {np.shape(together)}; give one number for each of {len(own)} judges")
     whose = np.where(own.any(axis=1), np.arange(len(own)) if together is None else together, -1)
     found = {code: SelfPreferenceOdds() for code in np.unique(whose[whose >= 0]).tolist()}
     try:
@@ -212,6 +218,14 @@ def self_preference_odds(
         value = float(point[rows.models + rows.slopes + number])
         found[code] = _odds_of(value, errors[number], units, level, slopes.get(code))
     return found
+
+
+def _own_table(given: Judgments, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which models are a judge's own (judges, models); raises `InputError` for another shape."""
+    table, shape = np.asarray(own), (len(given.judges), len(given.models))
+    if table.shape != shape:
+        raise InputError(f"own has shape {table.shape}; give a row a judge and a column a model: {shape}")
+    return table.astype(np.bool_)
 
 
 def features_held(pairs: Judgments) -> list[str]:
@@ -463,6 +477,7 @@ def family_preference(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[Fam
     >>> [(one.judge, one.own, one.others) for one in found]
     [('x', 0.55, 0.625)]
     """
+    own = _own_table(judgments, own)
     if not own.any():
         raise InputError("no judge is one of the models or of their families: nobody can favour its own")
     parts = (judgments.model_a, judgments.model_b, judgments.instruction + 1)
@@ -528,7 +543,7 @@ def family_excess(
     >>> [one.family for one in found]
     ['gpt', 'llama']
     """
-    table = np.asarray(scores, dtype=np.float64)
+    table = float_array("scores", scores)
     if table.shape != (len(judges), len(model_family)) or len(judge_family) != len(judges):
         raise InputError(f"scores has shape {table.shape}; give a row a judge and a column a model, and all families")
     families, found = np.array(model_family, dtype=object), []

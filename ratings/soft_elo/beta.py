@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
+from venire.ratings.data.validation import float_array
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = [
@@ -110,7 +111,7 @@ def _even_grid(size: NDArray[np.float64], unit: float) -> tuple[NDArray[np.float
 
 def score_column(score: ArrayLike, rows: int) -> NDArray[np.float64]:
     """Scores A minus B (rows,), NaN where the judge gave none. Raises `InputError` for a wrong shape or infinity."""
-    array = np.asarray(score, dtype=np.float64)
+    array = float_array("score", score)
     if array.shape != (rows,):
         raise InputError(f"score has shape {array.shape}, the comparisons have {rows} rows; give one score a row")
     if np.isinf(array).any():
@@ -121,7 +122,7 @@ def score_column(score: ArrayLike, rows: int) -> NDArray[np.float64]:
 
 def label_column(human: ArrayLike, rows: int) -> NDArray[np.float64]:
     """Human labels for A (rows,): 1, 0.5 or 0, NaN where unknown. Raises `InputError` for other values."""
-    array = np.asarray(human, dtype=np.float64)
+    array = float_array("human", human)
     if array.shape != (rows,):
         raise InputError(f"human has shape {array.shape}, the comparisons have {rows} rows; give one label a row")
     wrong = ~((array >= 0.0) & (array <= 1.0) | np.isnan(array))

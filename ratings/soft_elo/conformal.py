@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.validation import check_seed
+from venire.ratings.data.validation import check_seed, float_array
 from venire.ratings.soft_elo.beta import HumanTies
 from venire.ratings.soft_elo.cross_validation import HoldOut, hold_out
 from venire.ratings.soft_elo.soft_elo import RIDGE, place_against_anchors
@@ -73,7 +73,7 @@ class Conformal:
 
     def covers(self, human: ArrayLike) -> NDArray[np.bool_]:
         """Whether each interval contains the rating by people (models,)."""
-        truth = np.asarray(human, dtype=np.float64)
+        truth = float_array("human", human)
         return np.asarray((truth >= self.low) & (truth <= self.high))
 
 
@@ -120,7 +120,7 @@ def split_conformal(
     ([959.6], [1040.4])
     """
     known = _CalibrationSet.of(residual, se, human_se, scale)
-    points = np.atleast_1d(np.asarray(elo, dtype=np.float64))
+    points = np.atleast_1d(float_array("elo", elo))
     errors, people = _column("elo_se", elo_se, points), _column("elo_human_se", elo_human_se, points)
     if calibration_elo is not None:
         calibration_elo = _column("calibration_elo", calibration_elo, known.residual)
@@ -187,7 +187,7 @@ class _CalibrationSet:
         """Validate the columns; a single number applies to all models. Raises `InputError`."""
         if scale not in get_args(Scale):
             raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
-        found = np.asarray(residual, dtype=np.float64)
+        found = float_array("residual", residual)
         if found.ndim != 1 or not np.isfinite(found).all():
             raise InputError(
                 "residual: give one finite number a calibration model; leave out those people did not rate"
@@ -215,7 +215,7 @@ class _CalibrationSet:
 
     def width(self, se: ArrayLike, human_se: ArrayLike, tau: float) -> NDArray[np.float64]:
         """The divisor of residuals of models with these errors."""
-        own, people = np.asarray(se, dtype=np.float64), np.asarray(human_se, dtype=np.float64)
+        own, people = float_array("se", se), float_array("human_se", human_se)
         if self.scale == "none":
             return np.ones_like(own)
         return own if self.scale == "se" else np.asarray(np.sqrt(own**2 + people**2 + tau**2))
@@ -232,7 +232,7 @@ def _smallest(scores: NDArray[np.float64], rank: int) -> float:
 
 
 def _column(argument: str, values: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+    array = float_array(argument, values)
     if array.ndim == 0:
         array = np.full(len(like), float(array))
     if array.shape != like.shape or not np.isfinite(array).all() or (argument.endswith("se") and (array < 0.0).any()):
@@ -372,7 +372,7 @@ def jackknife_plus(
 
 
 def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+    array = float_array(argument, values)
     if array.ndim and array.shape != (count,):
         raise InputError(f"{argument} has shape {array.shape}; give one number a model ({count}), or one for all")
     return np.broadcast_to(array, (count,))
@@ -424,7 +424,7 @@ def _trend_warnings(residual: NDArray[np.float64], rating: ArrayLike | None) -> 
     """
     if rating is None or len(residual) < 3:
         return ()
-    elo = np.asarray(rating, dtype=np.float64)
+    elo = float_array("rating", rating)
     if elo.shape != residual.shape:
         raise InputError(f"calibration_elo has shape {elo.shape}, residual {residual.shape}; give one a model")
     if np.ptp(elo) == 0.0 or np.ptp(residual) == 0.0:
@@ -474,7 +474,7 @@ def split_coverage(
     True
     """
     known = _CalibrationSet.of(residual, se, human_se, scale)
-    points = np.asarray(elo, dtype=np.float64)
+    points = float_array("elo", elo)
     if splits < 1 or known.n < 2 or points.shape != known.residual.shape:
         raise InputError("give 2 models or more, each with its elo and residual, and 1 split or more")
     check_seed(seed)

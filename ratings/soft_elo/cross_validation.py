@@ -17,7 +17,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.statistics import spearman
-from venire.ratings.data.validation import check_seed
+from venire.ratings.data.validation import check_seed, float_array
 from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.solvers import climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
@@ -425,7 +425,7 @@ def smooth_labels(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
     """
     if not 0.5 <= confidence <= 1.0:
         raise InputError(f"confidence is {confidence}; give 0.5 (every verdict a tie) to 1 (as they are)")
-    return np.asarray(0.5 + (np.asarray(y, dtype=np.float64) - 0.5) * (2.0 * confidence - 1.0), dtype=np.float64)
+    return np.asarray(0.5 + (float_array("y", y) - 0.5) * (2.0 * confidence - 1.0), dtype=np.float64)
 
 
 def baselines(

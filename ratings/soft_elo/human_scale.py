@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.data.validation import float_array
 from venire.ratings.soft_elo.conformal import Conformal, split_conformal
 from venire.ratings.soft_elo.cross_validation import least_squares_scale
 
@@ -70,7 +71,7 @@ def human_scale(
     >>> found.low < found.elo < found.high
     True
     """
-    x, errors, y = (np.asarray(one, dtype=np.float64) for one in (judge, se, human))
+    x, errors, y = float_array("judge", judge), float_array("se", se), float_array("human", human)
     if x.ndim != 1 or not x.shape == y.shape == errors.shape or not len(x):
         raise InputError(f"judge, se and human have shapes {x.shape}, {errors.shape}, {y.shape}: one of each an anchor")
     if not (np.isfinite(x).all() and np.isfinite(y).all() and np.isfinite(elo)):

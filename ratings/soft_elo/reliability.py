@@ -60,6 +60,9 @@ def reliability(
     """
     rows = len(np.atleast_1d(np.asarray(score)))
     scores, labels = score_column(score, rows), label_column(human, rows)
+    for name, column in (("y", y), ("weight", weight)):
+        if column is not None and np.shape(column) != (rows,):
+            raise InputError(f"{name} has shape {np.shape(column)}, score ({rows},); give one value a row")
     labels = np.where(np.isnan(scores), np.nan, labels)
     grid = score_grid(np.nan_to_num(scores, nan=0.0))
     return reliability_of(grid, labels, beta, y=y, weight=weight, bins=bins)

@@ -82,7 +82,7 @@ def test_no_loss_can_be_told_where_there_is_no_agreement(judgments: Any, by_poin
 
 
 def test_what_cannot_be_cut_is_refused(judgments: Any, by_points: Any) -> None:
-    with pytest.raises(InputError, match="best is 0"):
+    with pytest.raises(InputError, match="best has 0"):
         truncation(judgments, RATING, [0], by_points)
     with pytest.raises(InputError, match="no ballot"):
         truncation(judgments.select(judgments.model_a == 0), RATING, [1], by_points)

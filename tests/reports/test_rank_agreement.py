@@ -19,9 +19,12 @@ from venire.ratings.agreement.reference import agreement
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.diagnostics.accuracy import PAIR_KINDS
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import ranked_values
 from venire.render.grades import show_grades
 from venire.reports.board import Board, build, with_grades
+from venire.reports.comparison import compare
 from venire.reports.graded_pairs import completion_grades, kinds_of_pairs
 from venire.reports.grades import RankAgreement, grade_board
 from venire.reports.rank_agreement import with_rank_agreement
@@ -175,3 +178,20 @@ def test_the_table_fits_its_terminal(table: Table, width: int, wide: bool) -> No
     assert ("Pearson  " in text) is wide
     assert all(len(line) <= width for line in text.splitlines())
     assert "drops f: accuracy" in text
+
+
+def test_each_method_of_a_comparison_is_held_against_what_is_known_by_its_own_ratings(table: Table) -> None:
+    """Few battles, unevenly spread: shares of wins and Bradley-Terry give other orders."""
+    rng = np.random.default_rng(4)
+    pairs = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "f"), ("a", "f"), ("a", "d")]
+    rows = [(*pairs[rng.integers(7)], "first" if rng.random() < 0.6 else "second", "j", f"q{n}") for n in range(140)]
+    battles = table(rows)
+    known = {name: float(-n) for n, name in enumerate(MODELS)}
+    methods = ("bradley-terry", "win-rate")
+    (met,) = compare(battles, methods, Options(), {"reference": ("a file", known)}).agreements
+    expected = [agreement(ranked_values(rate(battles, name, Options())), known) for name in methods]
+    assert met.kendall == tuple(one.kendall for one in expected)
+    assert met.kendall[0] != met.kendall[1]
+    assert met.lo == tuple(one.intervals["kendall"][0] for one in expected)
+    assert met.spearman == tuple(one.spearman for one in expected)
+    assert (met.name, met.source, met.models) == ("reference", "a file", (6, 6))

@@ -18,17 +18,24 @@ __all__ = ["StoredGrades", "graders", "read_grades"]
 
 @dataclass(frozen=True, slots=True)
 class StoredGrades:
-    """Grades of a store, the campaigns that they were given in, and remarks on what was left out."""
+    """Grades of a store, the campaigns that they were given in, and remarks on what was left out.
+
+    Where all were left out there is no row and no origin.
+    """
 
     grades: Grades
     campaigns: tuple[str, ...]
-    origin: Origin
+    origin: Origin | None
     notes: tuple[str, ...] = ()
 
     def board(self, level: float) -> GradeBoard:
         """The grades' part of a board, with intervals at a level (0 to 1)."""
         return grade_board(
-            self.grades, verdicts=self.origin.value, campaigns=self.campaigns, level=level, notes=self.notes
+            self.grades,
+            verdicts=self.origin and self.origin.value,
+            campaigns=self.campaigns,
+            level=level,
+            notes=self.notes,
         )
 
     def clustered(self, by_instruction: bool) -> StoredGrades:
@@ -59,10 +66,8 @@ def read_grades(store: Store, campaign: frames.CampaignRow, origins: Collection[
         chosen += kept
         campaigns += [one] if kept else []
         other += [one.name] if len(kept) < len(more) else []
-    if not chosen:
-        return None
     grades = frames.grades(store, [one.id for one in campaigns], chosen)
-    if not len(grades):
+    if not len(grades) and not other:
         return None
     notes = (f"grades of another origin are left out: campaign {few(other)}",) if other else ()
-    return StoredGrades(grades, tuple(one.name for one in campaigns), chosen[0].origin, notes)
+    return StoredGrades(grades, tuple(one.name for one in campaigns), chosen[0].origin if chosen else None, notes)

@@ -202,3 +202,9 @@ def test_intervals_of_a_paired_shift_hold_the_truth(instructions: int, move: flo
     cluster = np.repeat(np.arange(instructions), 3)
     found = [paired_preference_shift(x.ravel(), y.ravel(), cluster) for x, y in zip(*draw(300), strict=True)]
     assert np.mean([one.lo <= truth <= one.hi for one in found]) > 0.92
+
+
+def test_judges_who_all_agree_on_everything_are_no_more_than_one_of_them() -> None:
+    """Nothing scatters where all answers are right: the number of instructions counts, not that of grades."""
+    one, three = direct_accuracy(["a"] * 20, [1] * 20), direct_accuracy(["a"] * 60, [1] * 60, list(range(20)) * 3)
+    assert three.lo[0] == pytest.approx(one.lo[0])

@@ -65,7 +65,26 @@ def test_edited_battles_are_judged_and_are_no_battles_of_the_models(
     assert (edit.variant, edit.pairs, edit.battles) == ("echo", "all pairs", 3 * 16 - 2)
     assert edit.shift == pytest.approx(edit.on_a - edit.on_b)
     assert board.to_json()["edits"][0]["battles"] == edit.battles
+    by_row = venire("rate", store, "--cluster", "none", "--json").json()["edits"][0]
+    assert by_row["shift"] == pytest.approx(edit.shift, abs=1e-6)
+    assert (by_row["lo"], by_row["hi"]) != pytest.approx((edit.lo, edit.hi), abs=1e-6)
     assert venire("store", "check", store).code == 0
+
+
+def test_a_copy_that_is_no_different_is_not_judged(
+    campaign: Callable[..., Path], settle: Callable[..., Ending]
+) -> None:
+    path = campaign(instructions=16)
+    table = path.with_name("completions.jsonl")
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    texts = {(row["model"], row["instruction_id"]): row["completion"] for row in rows if not row["variant"]}
+    for row in rows:
+        if row["model"] == "solid":
+            row["completion"] = texts[row["model"], row["instruction_id"]]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert settle(path) is Ending.COMPLETE
+    (edit,) = vn.rate(path).edits
+    assert edit.battles == 16 - 1  # strong against verbose, but for the copy that strong lacks
 
 
 def test_a_board_is_the_same_with_and_without_edits(

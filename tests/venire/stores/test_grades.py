@@ -163,6 +163,32 @@ def test_a_comparison_with_too_few_known_models_says_so(venire: Venire, judged: 
     assert "2 models have both ratings; agreement needs at least 4" in shown.out
 
 
+def test_grades_of_another_origin_are_left_out_and_named(venire: Venire, campaign: Callable[..., Path]) -> None:
+    recorded = DIRECT.replace('"simulated/vicuna-13b@1"', '"vicuna"')
+    recorded += 'provider = "replay"\nrecorded = "grades.csv"\nmap = { model = "first" }\n'
+    first = campaign("paired", PAIRS, instructions=2, store=STORE)
+    lines = first.with_name("instructions.jsonl").read_text(encoding="utf-8").splitlines()
+    items = [json.loads(line)["instruction_id"] for line in lines]
+    rows = [f"vicuna,{name},strong,A" for name in items]
+    first.with_name("grades.csv").write_text(
+        "\n".join(["judge,instruction_id,first,raw_output", *rows]), encoding="utf-8"
+    )
+    campaign("graded", recorded, store=STORE)
+    store = first.with_name("shared.duckdb")
+    noted = vn.rate(store).grades
+    assert noted is not None
+    assert (noted.tables, noted.notes) == ((), ("grades of another origin are left out: campaign graded",))
+    assert "grades of another origin are left out" in venire("rate", store).out
+    alone = vn.rate(store, campaign="graded").grades
+    assert alone is not None
+    assert (alone.verdicts, alone.tables[0].accuracy) == ("recorded", {"strong": 1.0})
+    campaign("also", DIRECT.replace("grader", "more"), instructions=2, store=STORE)
+    found = vn.rate(store, campaign="paired").grades
+    assert found is not None
+    assert (found.verdicts, found.campaigns) == ("simulated", ("also",))
+    assert found.notes == ("grades of another origin are left out: campaign graded",)
+
+
 def test_a_board_without_grades_says_nothing_of_them(venire: Venire, judged: Callable[..., Path]) -> None:
     board = venire("rate", judged(), "--json").json()
     assert "grades" not in board

@@ -16,10 +16,11 @@ select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v
   where p.campaign = $campaign and t.model_a is not null and (a.variant <> '' or b.variant <> '');
 
 -- name: grades
--- Verdicts of some judges on single completions of what is in force in some campaigns, each once; edited completions are left out.
+-- Verdicts of some judges on single completions of what is in force in some campaigns, each once, of other respondents on some models alone; edited completions are left out.
 select t.respondent, t.instruction, s.model, t.repeat, v.status, coalesce(v.label, 0)::tinyint label
   from trial t join settled v on v.trial = t.id join completion s on s.id = t.shown[1]
-  where t.model_a is null and len(t.shown) = 1 and s.variant = '' and t.respondent in (select unnest($respondents)) and t.id in (select trial from planned where campaign in (select unnest($campaigns)));
+  where t.model_a is null and len(t.shown) = 1 and s.variant = '' and (t.respondent in (select unnest($respondents::integer[])) or t.respondent in (select unnest($others::integer[])) and s.model in (select id from model where name in (select unnest($models::varchar[]))))
+    and t.id in (select trial from planned where campaign in (select unnest($campaigns)));
 
 -- name: instruction_categories
 select external_id, category from instruction order by id;

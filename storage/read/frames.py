@@ -254,15 +254,27 @@ def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:
     ), heads["status"][order].astype(np.int8)
 
 
-def grades(store: Store, campaigns: Sequence[int], judges: Sequence[JudgeRow]) -> Grades:
+def grades(
+    store: Store,
+    campaigns: Sequence[int],
+    judges: Sequence[JudgeRow],
+    others: Sequence[JudgeRow] = (),
+    models: Collection[str] = (),
+) -> Grades:
     """What some judges said of single completions in some campaigns, each verdict once; rows in an order of names.
 
-    Of a judge that is given under two names, the first is taken.
+    Of `others` only what they said of `models` is taken. Of a judge that is given under two names, the first counts.
     """
-    rows = {row.respondent: row for row in reversed(judges)}
-    found = store.arrays("grades", campaigns=list(campaigns), respondents=list(rows))
+    rows = {row.respondent: row for row in reversed([*judges, *others])}
+    found = store.arrays(
+        "grades",
+        campaigns=list(campaigns),
+        respondents=[row.respondent for row in judges],
+        others=[row.respondent for row in others],
+        models=list(models),
+    )
     columns = {name: _plain(column) for name, column in found.items()}
-    models, model = _encode(columns["model"], dict(store.read("model_names")))
+    names, model = _encode(columns["model"], dict(store.read("model_names")))
     # Judges of two campaigns may share a name: the protocol and the number tell them apart.
     numbers, number = np.unique(columns["respondent"], return_inverse=True)
     asked = sorted(range(len(numbers)), key=lambda place: _judge_order(rows[int(numbers[place])]))
@@ -274,7 +286,7 @@ def grades(store: Store, campaigns: Sequence[int], judges: Sequence[JudgeRow]) -
     order = np.lexsort([columns["repeat"], instruction, model, judge])
     of_judges = [rows[int(numbers[place])] for place in asked]
     return Grades(
-        models=models,
+        models=names,
         judges=tuple(row.name for row in of_judges),
         protocols=tuple(row.protocol for row in of_judges),
         instructions=instructions,

@@ -48,26 +48,35 @@ def graders(judges: Sequence[frames.JudgeRow]) -> tuple[frames.JudgeRow, ...]:
     return tuple(one for one in judges if one.protocol in PROTOCOLS and PROTOCOLS[one.protocol].shape is Shape.SINGLE)
 
 
-def read_grades(store: Store, campaign: frames.CampaignRow, origins: Collection[Origin]) -> StoredGrades | None:
-    """The grades beside a campaign's board, None where there are none.
+def read_grades(
+    store: Store, campaign: frames.CampaignRow, origins: Collection[Origin], models: Collection[str]
+) -> StoredGrades | None:
+    """The grades beside a campaign's board of some models, None where there are none.
 
-    They are the campaign's own and, by protocols that it does not ask, those of the store's other campaigns: a grade is
-    about a completion, whichever campaign paid for it. Those of an origin other than the board's `origins` are left out
-    and noted.
+    They are the campaign's own and, by protocols that it does not ask, those of the same models in the store's other
+    campaigns: a grade is about a completion, whichever campaign paid for it. Those of an origin other than the board's
+    `origins` are left out and noted.
     """
     own = graders(frames.judges(store, campaign.id))
     asked = {one.protocol for one in own}
-    chosen, campaigns, other = list(own), [campaign] if own else [], []
+    models = models or frames.grades(store, [campaign.id], own).models
+    others: list[frames.JudgeRow] = []
+    lenders: list[tuple[frames.CampaignRow, list[frames.JudgeRow]]] = []
+    left_out = []
     for one in frames.campaigns(store):
         more = [judge for judge in graders(frames.judges(store, one.id)) if judge.protocol not in asked]
         if one.id == campaign.id or not more:
             continue
         kept = [judge for judge in more if judge.origin in origins]
-        chosen += kept
-        campaigns += [one] if kept else []
-        other += [one.name] if len(kept) < len(more) else []
-    grades = frames.grades(store, [one.id for one in campaigns], chosen)
-    if not len(grades) and not other:
+        others += kept
+        lenders.append((one, kept))
+        left_out += [one.name] if len(kept) < len(more) else []
+    numbers = [campaign.id, *(one.id for one, kept in lenders if kept)]
+    grades = frames.grades(store, numbers, own, others, models)
+    if not len(grades) and not left_out:
         return None
-    notes = (f"grades of another origin are left out: campaign {few(other)}",) if other else ()
-    return StoredGrades(grades, tuple(one.name for one in campaigns), chosen[0].origin if chosen else None, notes)
+    there = set(zip(grades.judges, grades.protocols, strict=True))
+    named = [campaign.name] if any((judge.name, judge.protocol) in there for judge in own) else []
+    named += [one.name for one, kept in lenders if any((judge.name, judge.protocol) in there for judge in kept)]
+    notes = (f"grades of another origin are left out: campaign {few(left_out)}",) if left_out else ()
+    return StoredGrades(grades, tuple(named), min(origins) if len(grades) else None, notes)

@@ -471,7 +471,7 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         else None,
         note=_ballots_left_out(of_lists) if of_lists and pairs else None,
         method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
-        grades=read_grades(store, campaign, origins),
+        grades=read_grades(store, campaign, origins, battles.models),
         edited=frames.edited_battles(store, campaign.id) if pairs else {},
     )
 

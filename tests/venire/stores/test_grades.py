@@ -163,6 +163,22 @@ def test_a_comparison_with_too_few_known_models_says_so(venire: Venire, judged: 
     assert "2 models have both ratings; agreement needs at least 4" in shown.out
 
 
+def test_models_that_a_board_does_not_have_are_not_graded_on_it(venire: Venire, campaign: Callable[..., Path]) -> None:
+    campaign("graded", TRUTH, instructions=4, store=STORE)
+    path = campaign("paired", PAIRS, instructions=2, store=STORE)
+    some = path.with_name("some.toml")
+    text = path.read_text(encoding="utf-8").replace('"paired"', '"some"')
+    some.write_text(text.replace("[data]", '[data]\nmodels = ["strong", "terse", "sloppy"]'), encoding="utf-8")
+    assert venire("run", some, "--yes").code == 0
+    found = vn.rate(path.with_name("shared.duckdb"), campaign="some").grades
+    assert found is not None
+    assert {row.model for row in found.tables[0].models} == {"strong", "terse", "sloppy"}
+    assert found.campaigns == ("graded",)
+    graded = vn.rate(path.with_name("shared.duckdb"), campaign="graded").grades
+    assert graded is not None
+    assert len(graded.tables[0].models) == 6
+
+
 def test_grades_of_another_origin_are_left_out_and_named(venire: Venire, campaign: Callable[..., Path]) -> None:
     recorded = DIRECT.replace('"simulated/vicuna-13b@1"', '"vicuna"')
     recorded += 'provider = "replay"\nrecorded = "grades.csv"\nmap = { model = "first" }\n'

@@ -15,13 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from worlds import Field, Judging, Scored, judge_of
+from worlds import Field, Graded, Judging, Panel, Scored, judge_of
 
 from venire.ratings.agreement.reference import agreement
+from venire.ratings.am_elo.am_elo import am_elo
+from venire.ratings.data.comparisons import comparisons
+from venire.ratings.data.judgments import merge_orders
+from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
+from venire.ratings.peers.self_preference import self_preference_odds
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
 LEVEL = 0.95
@@ -104,6 +109,33 @@ def of_agreement(name: str, models: int, rng: np.random.Generator) -> float | No
     return None if interval is None else float(interval[0] <= truth[name] <= interval[1])
 
 
+def of_own_odds(world: Panel, instructions: int, held: tuple[str, ...], rng: np.random.Generator) -> float | None:
+    """The first judge's favour for itself."""
+    judgments = merge_orders(world.draw(instructions, rng))
+    found = self_preference_odds(judgments, np.eye(world.models, dtype=np.bool_), held=held, level=LEVEL)[0]
+    return None if found.lo is None or found.hi is None else float(found.lo <= world.favour <= found.hi)
+
+
+def of_accuracy(world: Graded, questions: int, rng: np.random.Generator) -> float:
+    """The accuracy of one model."""
+    question, right = world.draw(questions, rng)
+    found = direct_accuracy(["m"] * len(right), right.astype(int), question, level=LEVEL)
+    return float(found.lo[0] <= world.share <= found.hi[0])
+
+
+def of_ability(judges: int, battles: int, rng: np.random.Generator) -> float:
+    """Abilities of judges by am-ELO."""
+    ability = np.linspace(0.4, 1.6, judges)
+    strength = np.linspace(-1.2, 1.2, 6)
+    a = rng.integers(0, 6, battles)
+    b = (a + rng.integers(1, 6, battles)) % 6
+    judge = rng.integers(0, judges, battles)
+    y = rng.random(battles) < 1.0 / (1.0 + np.exp(-ability[judge] * (strength[a] - strength[b])))
+    found = am_elo(comparisons(a, b, y.astype(float), judge=judge))
+    truth = ability[[int(name) for name in found.judges]]
+    return float(np.mean(np.abs(found.ability - truth) <= 1.959964 * found.ability_se))
+
+
 def cells() -> Iterator[Cell]:
     """All cells, by interval."""
     for decisive in (False, True):
@@ -127,6 +159,17 @@ def cells() -> Iterator[Cell]:
             for ends in (False, True):
                 which = "first and last model" if ends else "all models"
                 yield Cell("Soft-Elo", f"{rows:,} battles, {what}, {which}", partial(of_soft_elo, world, rows, ends))
+    for judges, rows in ((5, 1_000), (20, 4_000)):
+        yield Cell("am-ELO ability", f"{judges} judges, {rows:,} battles", partial(of_ability, judges, rows))
+    for favour in (0.0, 0.8):
+        for instructions in (40, 100):
+            world_of = Panel(favour=favour)
+            what = f"favour {favour}, taste for length, 5 peers x {instructions} instructions"
+            yield Cell("own odds", what, partial(of_own_odds, world_of, instructions, ("length",)))
+    for questions in (15, 40, 150):
+        for share in (0.5, 0.9, 0.98):
+            what = f"accuracy {share}, {questions} questions x 4 wordings"
+            yield Cell("accuracy", what, partial(of_accuracy, Graded(share), questions))
     for name in ("pearson", "spearman", "kendall"):
         for models in (5, 8, 15, 30):
             yield Cell(f"{name} with a reference", f"{models} models, truth 0.9", partial(of_agreement, name, models))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 
@@ -18,7 +18,7 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
-__all__ = ["Field", "Judging", "Scored", "judge_of"]
+__all__ = ["Field", "Graded", "Judging", "Panel", "Scored", "judge_of"]
 
 _LONG = 200_000
 """Instructions of a long run, by which a truth is computed."""
@@ -112,6 +112,67 @@ class Scored:
     def truth(self) -> Floats:
         """Soft-Elo of ever more battles (models,), in Elo points."""
         return _long_soft_elo(self.models, self.follow)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Models that judge each other, the first of which writes the longest answers and likes long ones the most.
+
+    The log odds of a verdict are slope * gap, a taste for length, and `favour` of the first judge for itself.
+    """
+
+    models: int = 5
+    liking: float = 1.2
+    favour: float = 0.0
+
+    def draw(self, instructions: int, rng: np.random.Generator) -> Battles:
+        """Verdicts of all on all pairs in both orders, with the difference of lengths as a feature."""
+        strength = np.linspace(1.2, -1.2, self.models)
+        written = np.linspace(1.0, -0.8, self.models) + 0.6 * rng.normal(size=(instructions, self.models))
+        shape = (instructions, self.models, self.models, self.models, 2)
+        item, a, b, judge, order = (column.ravel() for column in np.indices(shape))
+        kept = a < b
+        item, a, b, judge, order = (column[kept] for column in (item, a, b, judge, order))
+        length = written[item, a] - written[item, b]
+        first = judge == 0
+        odds = strength[a] - strength[b] + np.where(first, self.liking * length + self.favour * (a == 0), 0.0)
+        y = (rng.random(len(odds)) < expit(odds)).astype(float)
+        names = [f"m{code}" for code in range(self.models)]
+        made = battles(
+            [names[code] for code in a],
+            [names[code] for code in b],
+            y,
+            judge=[names[code] for code in judge],
+            instruction=item,
+            swapped=order == 1,
+        )
+        return replace(made, features={"length": length})
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Answers right or wrong, in several wordings of each question, which share its difficulty."""
+
+    share: float = 0.9
+    wordings: int = 4
+    unlike: float = 1.5
+
+    def draw(self, questions: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+        """The question of each answer (answers,) and whether it is right (answers,)."""
+        question = np.repeat(np.arange(questions), self.wordings)
+        easy = self.level() + self.unlike * rng.normal(size=questions)
+        return question, (rng.random(len(question)) < expit(easy)[question]).astype(float)
+
+    def level(self) -> float:
+        """The log odds of a usual question at which the share of all questions is `share`."""
+        return _easy(self.share, self.unlike)
+
+
+@cache
+def _easy(share: float, unlike: float) -> float:
+    nodes, weight = np.polynomial.hermite_e.hermegauss(41)
+    weight = weight / weight.sum()
+    return float(brentq(lambda level: float(weight @ expit(level + unlike * nodes)) - share, -20.0, 20.0))
 
 
 @cache

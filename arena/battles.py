@@ -27,7 +27,8 @@ class Battles:
     marks a missing value. `features` are covariates by name, A minus B. `cluster` is a code into `clusters`, which
     replaces the instruction as the unit of clustering where a table names one; `clustered` is False where rows are
     independent. `peers` maps a judge to its model where the two have different names. `ballots` are the rankings that
-    these verdicts were derived from, if any.
+    these verdicts were derived from, if any. `people` are votes of people on the same models and instructions, each
+    annotator a judge; they are no part of the rows.
     """
 
     models: tuple[str, ...]
@@ -52,6 +53,7 @@ class Battles:
     clustered: bool = True
     peers: Mapping[str, str] = field(default_factory=dict)
     ballots: Ballots | None = None
+    people: Battles | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from venire.ratings.agreement.chance_corrected import (
     unanimity,
 )
 from venire.ratings.agreement.judge_agreement import judge_agreement
+from venire.ratings.agreement.people_agreement import people_agreement
 from venire.ratings.agreement.reference import agreement, micro_macro
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.am_elo.evaluation import evaluate, predict_from_abilities, predict_from_ratings
@@ -31,6 +32,7 @@ from venire.ratings.data.battles import battles
 from venire.ratings.data.comparisons import Comparisons, comparisons, hard_targets, soft_targets
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import filter_models
+from venire.ratings.data.people import human_labels
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import same_family, style, style_covariates
 from venire.ratings.data.votes import Order, Votes, votes
@@ -104,6 +106,7 @@ from venire.ratings.soft_elo.conformal import (
 )
 from venire.ratings.soft_elo.cross_validation import baselines, leave_one_out, smooth_labels
 from venire.ratings.soft_elo.human_scale import human_scale
+from venire.ratings.soft_elo.panel import soft_elo_panel
 from venire.ratings.soft_elo.reliability import reliability
 from venire.ratings.soft_elo.soft_elo import hard_elo, human_elo, soft_elo
 from venire.ratings.voting.kemeny import kemeny_young
@@ -167,6 +170,7 @@ __all__ = [
     "hard_targets",
     "human_elo",
     "human_kappa",
+    "human_labels",
     "human_scale",
     "influence",
     "interim_analysis",
@@ -194,6 +198,7 @@ __all__ = [
     "partial_correlation",
     "peer_agreement",
     "peer_evaluation",
+    "people_agreement",
     "perturb",
     "place_model",
     "plackett_luce",
@@ -223,6 +228,7 @@ __all__ = [
     "smallest_removal",
     "smooth_labels",
     "soft_elo",
+    "soft_elo_panel",
     "soft_targets",
     "split_conformal",
     "split_coverage",

@@ -14,6 +14,8 @@ import numpy as np
 from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
+from venire.ratings.agreement.chance_corrected import Coefficient
+from venire.ratings.agreement.people_agreement import people_agreement
 from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge
@@ -35,7 +37,16 @@ from venire.reports.grades import GradeBoard
 from venire.reports.wording import elo_text, pairs_asked_text
 from venire.storage.transfer import memory
 
-__all__ = ["Board", "ModelRow", "build", "order_by_wins", "outside_ratings", "peer_facts", "with_grades"]
+__all__ = [
+    "Board",
+    "ModelRow",
+    "build",
+    "coefficient_json",
+    "order_by_wins",
+    "outside_ratings",
+    "peer_facts",
+    "with_grades",
+]
 
 _SECONDS = 1.0
 """Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
@@ -287,6 +298,7 @@ def build(
             "agreement": _agreement_json(met, origin, rated),
             "agreement_reason": met.reason,
             **_judges_by_elo(judges, judge_elo or {}, origin),
+            **_people_facts(judgments, battles.people, told),
             **peer_facts(judgments, select_verdicts(battles, told).ballots, battles.peers, told.level),
         },
     )
@@ -510,6 +522,35 @@ def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | 
         return {}
     found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
     return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}
+
+
+def _people_facts(judgments: Judgments, people: Battles | None, options: Options) -> dict[str, Any]:
+    """Agreement of judges with people's votes, as plain JSON values; empty where there are none."""
+    if people is None or not (len(people.label) and judgments.instructions):
+        return {}
+    found = people_agreement(judgments, people, seed=options.seed)
+    return {
+        "people": {
+            "judges": [
+                {
+                    "judge": one.judge,
+                    "battles": one.battles,
+                    "votes": one.votes,
+                    "decided": one.decided,
+                    "agreement": one.agreement,
+                    "kappa": coefficient_json(one.kappa),
+                }
+                for one in found.judges
+            ],
+            "alpha": coefficient_json(found.alpha),
+            "alpha_among_people": coefficient_json(found.among),
+        }
+    }
+
+
+def coefficient_json(found: Coefficient) -> dict[str, Any]:
+    """A coefficient of agreement with its interval, as plain JSON values."""
+    return {"value": found.value, "lo": found.lo, "hi": found.hi, "items": found.items}
 
 
 def _rounded(value: Any) -> Any:

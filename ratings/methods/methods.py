@@ -33,7 +33,7 @@ __all__ = [
 _COMMON_OPTIONS = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
 _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
-    "human": "what people said (a column human_winner)",
+    "human": "what people said (a column human_winner, or their votes: --human NAME)",
 }
 METHODS: Registry[Method] = registry.METHODS
 """Every method by the name used on the command line."""
@@ -113,7 +113,11 @@ def missing_data(battles: Battles, method: str, options: Options | None = None) 
     needs = METHODS[method].needs
     if "ballots" in needs and battles.ballots is None:
         return missing_ballots(battles, merge_selected(battles, options or Options()))
-    lacking = [name for name in needs if getattr(battles, name) is None]
+    lacking = [
+        name
+        for name in needs
+        if getattr(battles, name) is None and not (name == "human" and battles.people is not None)
+    ]
     return "; ".join(_COLUMNS[name] for name in lacking) or None
 
 

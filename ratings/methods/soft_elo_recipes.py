@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.ratings.data.judgments import Judgments
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.data.people import human_labels
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.soft_elo.conformal import leave_one_out_conformal
-from venire.ratings.soft_elo.cross_validation import LeaveOneOut, accuracy, leave_one_out
-from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo, soft_elo
+from venire.ratings.soft_elo.cross_validation import (
+    LeaveOneOut,
+    Unit,
+    accuracy,
+    baselines,
+    judge_codes,
+    leave_one_out,
+)
+from venire.ratings.soft_elo.panel import SoftEloPanel, soft_elo_panel
+from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo
 
 __all__ = [
     "HARD_ELO",
@@ -32,8 +43,15 @@ _ALPHA = 0.1
 
 
 def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Bradley-Terry with a small ridge on human labels."""
-    data, human, ridge = judgments.comparisons(), _known(judgments.human), _ridge(options)
+    """Bradley-Terry with a small ridge on human labels, or on people's votes where a table has both."""
+    if battles.people is None:
+        data, human = judgments.comparisons(), _known(judgments.human)
+    else:
+        votes = merge_orders(battles.people)
+        judged = [name for name in judgments.models if name in votes.models]
+        data = votes.comparisons(judged)
+        human = data.y
+    ridge = _ridge(options)
     return with_intervals(
         human_elo(data, human, ridge=ridge, errors=errors_for(data, options)),
         data,
@@ -50,30 +68,114 @@ def by_hard_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
 
 
 def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Soft-Elo, with each model placed among the others and its conformal interval."""
-    data, ridge = judgments.comparisons(), _ridge(options)
-    score, human = _known(judgments.score), _known(judgments.human)
-    found = soft_elo(data, score, human, ridge=ridge, errors=errors_for(data, options))
-    held = leave_one_out(
-        data, score, human, ridge=ridge, seed=options.seed, cluster="battle" if data.cluster is None else "instruction"
-    )
+    """Soft-Elo, one beta a judge, with each model placed among the others and its conformal interval."""
+    data, score, human = _labelled(battles, judgments)
+    ridge = _ridge(options)
+    found = soft_elo_panel(data, score, human, ridge=ridge, errors=errors_for(data, options))
+    unit: Unit = "battle" if data.cluster is None else "instruction"
+    held = leave_one_out(data, score, human, ridge=ridge, seed=options.seed, cluster=unit, by_judge=True)
     figures, comparison = _against_people(held)
+    comparison["baselines"] = _baselines(data, score, human, ridge)
+    judges, judge_notes = _by_judge(found, data, score, human, ridge)
     shift = anchor_shift(found.ratings, options.anchors)
     figures = {name: column + shift for name, column in figures.items()}
-    return with_intervals(
+    one = found.judges[0].fit.beta if len(found.judges) == 1 else None
+    rated = with_intervals(
         found.ratings,
         data,
         options,
-        refit=lambda rows: soft_elo(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none").ratings,
+        refit=lambda rows: (
+            soft_elo_panel(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none").ratings
+        ),
         figures=figures,
         more={
-            "beta": found.beta,
+            "beta": one,
             "n_fit": found.n_fit,
             "ece": found.ece,
-            "notes": [*found.warnings, *held.warnings],
+            "notes": [*found.warnings, *held.warnings, *judge_notes],
             **comparison,
+            "judges_by_people": judges,
         },
     )
+    return replace(rated, judges=tuple(one.judge for one in found.judges), judge_figures=_judge_figures(found))
+
+
+def _labelled(battles: Battles, judgments: Judgments) -> tuple[Comparisons, NDArray[np.float64], NDArray[np.float64]]:
+    """Comparisons with scores and human labels (rows,): the table's own labels, or people's votes, one a row."""
+    score = _known(judgments.score)
+    if battles.people is None:
+        return judgments.comparisons(), score, _known(judgments.human)
+    labels = human_labels(judgments, battles.people)
+    if not labels.labelled:
+        raise InputError(
+            "people voted on none of the battles that were judged: votes are joined by the two models and the "
+            "instruction"
+        )
+    return labels.comparisons(judgments), score[labels.rows], labels.human
+
+
+def _judge_figures(found: SoftEloPanel) -> dict[str, NDArray[np.float64]]:
+    fits = [one.fit for one in found.judges]
+    return {
+        "beta": np.array([one.beta for one in fits]),
+        "beta_se": np.array([one.se for one in fits]),
+        "ece": np.array([one.reliability.ece for one in found.judges]),
+    }
+
+
+def _baselines(
+    data: Comparisons, score: NDArray[np.float64], human: NDArray[np.float64], ridge: float
+) -> dict[str, Any] | None:
+    """Each way of using the judges, every model left out in turn: hard, scaled, smoothed and soft; None if too few."""
+    try:
+        found = baselines(data, score, human, ridge=ridge, by_judge=True)
+    except InputError:
+        return None
+    return {
+        "confidence": found.confidence,
+        **{name: asdict(found.accuracy[name]) for name in ("hard", "scaled-hard", "smoothed", "soft")},
+    }
+
+
+def _by_judge(
+    found: SoftEloPanel,
+    data: Comparisons,
+    score: NDArray[np.float64],
+    human: NDArray[np.float64],
+    ridge: float,
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """What is known of each judge beside people, as plain JSON values, and notes on judges who cannot be held out."""
+    rows, notes, codes = [], [], judge_codes(data)
+    for judge in found.judges:
+        own = np.flatnonzero(codes == (data.judges.index(judge.judge) if data.judges else 0))
+        table = data.select(own)
+        alone = replace(table, judge=None, judges=())
+        against = _baselines(alone, score[own], human[own], ridge)
+        if against is None and len(found.judges) > 1:
+            notes.append(f"{judge.judge}: too few models have its scores and votes of people to leave one out")
+        trust = judge.reliability
+        rows.append(
+            {
+                "judge": judge.judge,
+                "beta": judge.fit.beta,
+                "beta_se": judge.fit.se,
+                "n_fit": judge.fit.n_fit,
+                "battles": judge.battles,
+                "ece": trust.ece,
+                "leave_one_out": against,
+                "reliability": {
+                    "battles": trust.battles,
+                    "agreement": trust.agreement,
+                    "trend": trust.trend,
+                    "predicted": trust.predicted.tolist(),
+                    "observed": trust.observed.tolist(),
+                    "score": trust.size.tolist(),
+                    "count": trust.count.tolist(),
+                },
+                "warnings": list(judge.warnings),
+            }
+        )
+    return rows, notes
 
 
 def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]], dict[str, Any]]:

@@ -41,10 +41,12 @@ __all__ = [
     "LeaveOneOut",
     "ModelBattles",
     "PlacedRatings",
+    "Unit",
     "_component_warnings",
     "accuracy",
     "baselines",
     "hold_out",
+    "judge_codes",
     "least_squares_scale",
     "leave_one_out",
     "smooth_labels",
@@ -83,7 +85,8 @@ class LeaveOneOut:
     """Each of `models` placed among all others by people and by judge, none of whose fits saw its battles.
 
     `judge` contains "hard", "soft" and "scaled-hard" (hard times one constant fitted on the anchors), and any other
-    requested targets. `beta` (n,) is the estimate from the labels without the model. `anchor` (n,) marks models that
+    requested targets. `beta` (n,) is the estimate from the labels without the model; with one for each judge it is (n,
+    judges). `anchor` (n,) marks models that
     people and judge have both rated: only these are anchors; the others are placed separately and have no human Elo.
     """
 
@@ -140,6 +143,7 @@ def leave_one_out(
     ties: HumanTies = "drop",
     others: Mapping[str, ArrayLike] | None = None,
     parity: bool = False,
+    by_judge: bool = False,
     seed: int = 0,
 ) -> LeaveOneOut:
     """Leave one model out in the reference gauge; the Soft-Elo paper.
@@ -147,7 +151,8 @@ def leave_one_out(
     For each model, people, hard verdicts (`data.y`) and soft targets are fitted separately on the battles of the other
     anchors, each centred over these. Its own rating is then one parameter against fixed anchors with the same `ridge`,
     and beta is fitted without any human label that involves it. `score` and `human` are as in `soft_elo`; `others`
-    names more targets (rows,) for A that are placed in the same way. Errors come from `replicates` resamples of the
+    names more targets (rows,) for A that are placed in the same way; `by_judge` fits one beta for each judge.
+    Errors come from `replicates` resamples of the
     model's own battles, or of their instructions, with the same draws for every signal; 0 omits them. Raises
     `InputError`.
 
@@ -168,10 +173,10 @@ def leave_one_out(
     if replicates < 0 or replicates == 1:
         raise InputError(f"replicates is {replicates}; give 2 or more, or 0 for no errors")
     check_seed(seed)
-    field = hold_out(data, score, human, others or {}, ridge=ridge, ties=ties, parity=parity)
+    field = hold_out(data, score, human, others or {}, ridge=ridge, ties=ties, parity=parity, by_judge=by_judge)
     count = len(data.models)
     logits = {name: np.full((count, replicates + 1), np.nan) for name in (*field.targets, "soft", "scaled-hard")}
-    beta = np.full(count, np.nan)
+    beta = np.full((count, len(field.grids)), np.nan)
     for code, place_of in enumerate(np.argsort(np.argsort(np.array(data.models)))):
         rng = np.random.default_rng([seed, int(place_of)])
         beta[code], found = _one(field, code, _draws(field, code, cluster, replicates, rng))
@@ -182,8 +187,9 @@ def leave_one_out(
     battles = field.wins["hard"].played
     human_elo = placed.pop("human")
     warnings = (*_component_warnings(field), *_beta_warnings(beta))
+    known = beta if by_judge else beta[:, 0]
     return LeaveOneOut(
-        data.models, human_elo, placed, beta, field.anchor, battles, ridge, replicates, cluster, warnings
+        data.models, human_elo, placed, known, field.anchor, battles, ridge, replicates, cluster, warnings
     )
 
 
@@ -211,8 +217,8 @@ def _draws(field: HoldOut, code: int, cluster: Unit, replicates: int, rng: np.ra
     return _Draws(own, unit, counts)
 
 
-def _one(field: HoldOut, code: int, draws: _Draws) -> tuple[float, dict[str, NDArray[np.float64]]]:
-    """Beta without this model's labels, and its rating in logits (columns,) in every signal."""
+def _one(field: HoldOut, code: int, draws: _Draws) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Beta (judges,) without this model's labels, and its rating in logits (columns,) in every signal."""
     beta = field.beta(code)
     soft = field.soft(beta)
     found, anchors = {}, {}
@@ -248,13 +254,17 @@ def _placed(columns: NDArray[np.float64]) -> PlacedRatings:
 
 
 def _beta_warnings(beta: NDArray[np.float64]) -> tuple[str, ...]:
+    """Warnings about betas (models, judges) without one model each; a judge who never has one is no news here."""
     warnings = []
-    if np.isnan(beta).any():
-        warnings.append(f"beta could not be found without {np.isnan(beta).sum()} of {len(beta)} models: no soft rating")
-    if np.isinf(beta).any():
-        warnings.append(f"beta has no finite optimum without {np.isinf(beta).sum()} of {len(beta)} models")
-    if (beta <= 0.0).any():
-        warnings.append(f"beta is 0 or below without {(beta <= 0.0).sum()} of {len(beta)} models")
+    never = np.isnan(beta).all(axis=0) & (beta.shape[1] > 1)
+    lost = (np.isnan(beta) & ~never).any(axis=1).sum()
+    endless, against = np.isinf(beta).any(axis=1).sum(), (beta <= 0.0).any(axis=1).sum()
+    if lost:
+        warnings.append(f"beta could not be found without {lost} of {len(beta)} models: no soft rating")
+    if endless:
+        warnings.append(f"beta has no finite optimum without {endless} of {len(beta)} models")
+    if against:
+        warnings.append(f"beta is 0 or below without {against} of {len(beta)} models")
     return tuple(warnings)
 
 
@@ -271,12 +281,14 @@ class ModelBattles:
 class HoldOut:
     """Validated rows with their targets for A by signal, NaN where a signal is missing; soft targets are recomputed.
 
-    `wins` are the pair counts of each fixed signal, `start` its ratings with all models.
+    `judge` (rows,) is the code of the grid in `grids` that has a row's score, in the order of the rows: one beta is
+    fitted for each. `wins` are the pair counts of each fixed signal, `start` its ratings with all models.
     """
 
     data: Comparisons
     targets: Mapping[str, NDArray[np.float64]]
-    grid: ScoreGrid
+    grids: tuple[ScoreGrid, ...]
+    judge: NDArray[np.intp]
     scored: NDArray[np.bool_]
     ridge: float
     ties: HumanTies
@@ -292,16 +304,28 @@ class HoldOut:
             rows |= (self.data.a == code) | (self.data.b == code)
         return rows
 
-    def beta(self, *out: int) -> float:
-        """Beta from the human labels that involve none of these models; NaN where they are not informative."""
+    def beta(self, *out: int) -> NDArray[np.float64]:
+        """Betas (judges,) from the human labels that involve none of these models; NaN where not informative."""
         labels = np.where(self.scored & ~self.involving(*out), self.targets["human"], np.nan)
-        return beta_of(self.grid, labels, weight=self.data.weight, ties=self.ties).beta
+        weight = self.data.weight
+        if len(self.grids) == 1:
+            return np.array([beta_of(self.grids[0], labels, weight=weight, ties=self.ties).beta])
+        own = [np.flatnonzero(self.judge == code) for code in range(len(self.grids))]
+        weights = [None if weight is None else weight[rows] for rows in own]
+        return np.array(
+            [
+                beta_of(grid, labels[rows], weight=mass, ties=self.ties).beta
+                for grid, rows, mass in zip(self.grids, own, weights, strict=True)
+            ]
+        )
 
-    def soft(self, beta: float) -> NDArray[np.float64]:
-        """Soft targets (rows,) at this beta; NaN without a score, and throughout where beta is NaN."""
-        if np.isnan(beta):
-            return np.full(len(self.data), np.nan)
-        return np.where(self.scored, self.grid.probabilities(beta), np.nan)
+    def soft(self, beta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Soft targets (rows,) at these betas (judges,); NaN without a score, and where a judge's beta is NaN."""
+        found = np.full(len(self.data), np.nan)
+        for code, (grid, value) in enumerate(zip(self.grids, beta.tolist(), strict=True)):
+            if not np.isnan(value):
+                found[self.judge == code] = grid.probabilities(value)
+        return np.where(self.scored, found, np.nan)
 
     def rate(self, wins: WinCounts, out: tuple[int, ...], start: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ratings (n,) in logits of the anchors except `out`, with mean 0 over these; NaN for all others."""
@@ -362,10 +386,11 @@ def hold_out(
     ridge: float,
     ties: HumanTies,
     parity: bool,
+    by_judge: bool = False,
 ) -> HoldOut:
     """Validate the columns, count the pairs, and find the possible anchors: models with battles in every signal.
 
-    Raises `InputError` where there are fewer than three.
+    `by_judge` gives each judge of `data` a beta of its own. Raises `InputError` where there are fewer than three.
     """
     scores, size = score_column(score, len(data)), len(data.models)
     targets = {"human": label_column(human, len(data)), "hard": data.y}
@@ -383,8 +408,15 @@ def hold_out(
             f"leaving one out needs at least {_MIN_ANCHORS}"
         )
     start = {name: climb(curve_of(table), np.zeros(size), ridge=ridge).logits for name, table in wins.items()}
-    grid = score_grid(np.where(scored, scores, 0.0))
-    return HoldOut(data, targets, grid, scored, ridge, ties, parity, wins, start, anchor)
+    judge = judge_codes(data) if by_judge else np.zeros(len(data), dtype=np.intp)
+    plain = np.where(scored, scores, 0.0)
+    grids = tuple(score_grid(plain[judge == code]) for code in range(int(judge.max(initial=0)) + 1))
+    return HoldOut(data, targets, grids, judge, scored, ridge, ties, parity, wins, start, anchor)
+
+
+def judge_codes(data: Comparisons) -> NDArray[np.intp]:
+    """The judge of each row (rows,) as a code into `data.judges`; 0 throughout where no judge is known."""
+    return np.zeros(len(data), dtype=np.intp) if data.judge is None else data.judge.astype(np.intp)
 
 
 def _component_warnings(field: HoldOut) -> tuple[str, ...]:
@@ -436,13 +468,15 @@ def baselines(
     ridge: float = RIDGE,
     confidences: tuple[float, ...] = CONFIDENCES,
     ties: HumanTies = "drop",
+    by_judge: bool = False,
     held_out: bool = True,
 ) -> Baselines:
     """Compare soft-Elo with hard-Elo, hard-Elo times one constant, and label smoothing over `confidences`.
 
     Source: the Soft-Elo paper.
 
-    Arguments are as in `soft_elo`. With `held_out` each model is left out in turn; without it, all are fitted once on
+    Arguments are as in `soft_elo`; `by_judge`, for which `held_out` is needed, fits one beta for each judge. With
+    `held_out` each model is left out in turn; without it, all are fitted once on
     all battles and the constant of "scaled-hard" is fitted on the same models on which it is measured. Raises
     `InputError`.
 
@@ -458,7 +492,9 @@ def baselines(
     confidences = tuple(dict.fromkeys(confidences))
     targets = {f"smoothed {confidence}": smooth_labels(data.y, confidence) for confidence in confidences}
     if held_out:
-        found = leave_one_out(data, score, human, ridge=ridge, ties=ties, replicates=0, others=targets)
+        found = leave_one_out(
+            data, score, human, ridge=ridge, ties=ties, replicates=0, others=targets, by_judge=by_judge
+        )
         people, elo = found.human.elo, {name: placed.elo for name, placed in found.judge.items()}
     else:
         people = human_elo(data, human, ridge=ridge, errors="none").elo

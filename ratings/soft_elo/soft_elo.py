@@ -33,6 +33,7 @@ __all__ = [
     "hard_elo",
     "human_elo",
     "place_against_anchors",
+    "rate_targets",
     "soft_elo",
     "with_targets",
 ]
@@ -83,7 +84,7 @@ def hard_elo(
     >>> hard_elo(data).elo.round(1).tolist()
     [1130.1, 1000.0, 869.9]
     """
-    return _rated("hard-elo", data, data.y, ridge, parity, anchors, errors)
+    return rate_targets("hard-elo", data, data.y, ridge, parity, anchors, errors)
 
 
 def human_elo(
@@ -102,7 +103,7 @@ def human_elo(
     >>> human_elo(data, [1, 0, 1, 1, 1, 0]).elo.round(1).tolist()
     [1278.9, 1278.9, 442.2]
     """
-    return _rated("human-elo", data, label_column(human, len(data)), ridge, parity, anchors, errors)
+    return rate_targets("human-elo", data, label_column(human, len(data)), ridge, parity, anchors, errors)
 
 
 def soft_elo(
@@ -155,7 +156,7 @@ def soft_elo(
         slope = targets * (1.0 - targets) * scores
         influence = beta_influence(grid, labels, fit.beta, weight=kept.weight, ties=ties)
         fitted = FittedOutcomes(np.zeros(len(kept), dtype=np.intp), slope, influence)
-    found = _rated("soft-elo", kept, targets, ridge, parity, anchors, errors, fitted)
+    found = rate_targets("soft-elo", kept, targets, ridge, parity, anchors, errors, fitted)
     spread = np.full(len(data), np.nan)
     spread[known] = targets
     ratings = replace(found, diagnostics={**found.diagnostics, **facts})
@@ -179,7 +180,7 @@ def _beta(
     return fit
 
 
-def _rated(
+def rate_targets(
     method: str,
     data: Comparisons,
     targets: NDArray[np.float64],
@@ -189,6 +190,10 @@ def _rated(
     errors: Errors | None,
     fitted: FittedOutcomes | None = None,
 ) -> Ratings:
+    """Bradley-Terry with a ridge on targets (rows,) for A; rows whose target is NaN are left out.
+
+    `fitted` says how the targets depend on a fit to the same rows. Raises `InputError` and `NotConvergedError`.
+    """
     if not (ridge > 0.0 and np.isfinite(ridge)):
         raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}, or use bradley_terry")
     known = with_targets(data, clip_targets(targets, parity))

@@ -10,6 +10,7 @@ from typing import Any
 
 from venire.arena.errors import VenireError
 from venire.ratings.agreement.judge_agreement import AgreementWithOthers, JudgeAgreement, RedundantPair, judge_agreement
+from venire.ratings.data.people import free_name, with_people
 from venire.ratings.diagnostics.influence import critical_value
 from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
 from venire.reports.audit.finding import Case, Finding
@@ -114,9 +115,12 @@ def check_alike(case: Case) -> Finding:
 
 
 def _agreement(case: Case) -> JudgeAgreement | str:
-    """The agreement of the judges, or the reason why it cannot be estimated."""
+    """The agreement of the judges, people among them as one, or the reason why it cannot be estimated."""
+    judgments, people = case.judgments, case.battles.people
     try:
-        return judge_agreement(case.judgments, seed=case.options.seed)
+        if people is not None and judgments.instructions:
+            judgments = with_people(judgments, people, free_name(judgments))
+        return judge_agreement(judgments, seed=case.options.seed)
     except VenireError as error:
         return str(error)
 

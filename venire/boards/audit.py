@@ -78,7 +78,9 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
             kin = verdicts.families, verdicts.judge_families
             if own_models(timed.battles.judges, timed.battles.models, battles.peers, *kin).any():
                 features = {**styles(store, chosen.id, timed.shown), **features}
-        battles = replace(timed.battles, features=features, clustered=battles.clustered, peers=battles.peers)
+        battles = replace(
+            timed.battles, features=features, clustered=battles.clustered, peers=battles.peers, people=battles.people
+        )
         seconds, planned = None if bool(np.isnan(timed.seconds).all()) else timed.seconds, timed.planned
     battles = canonical(battles)
     return Case(

@@ -21,11 +21,13 @@ from venire.configs.schema import Campaign
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.ballots import to_battles
-from venire.ratings.data.judgments import select_battles
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.models import model_of_judge
+from venire.ratings.data.people import split_people
 from venire.ratings.data.style import FAMILY, STYLE_NAMES, same_family, style_covariates
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, ignored_options
+from venire.ratings.soft_elo.soft_elo import human_elo
 from venire.reports import comparison
 from venire.reports.board import Board, build, with_grades
 from venire.reports.comparison import Comparison
@@ -47,6 +49,9 @@ from venire.storage.transfer.formats.tables import read_reference
 from venire.storage.transfer.memory import MemoryTable, is_table, memory_table
 
 DEFAULT_METHOD = "bradley-terry"
+HUMAN_ELO = "human-elo"
+ANY_PEOPLE = "people"
+"""As a reference or as `--human`: the only group of people that a store has votes of."""
 _CHOSEN = (
     "the policy of this campaign chose pairs by what was known of them: rated as if all had been asked alike (--method "
     "bradley-terry: as they were asked)"
@@ -55,8 +60,6 @@ _AS_ASKED = (
     "rated as pairs were asked, which the policy of this campaign chose by what was known of them: its looks are by "
     "--method even-pairs"
 )
-
-"""The covariate for answers of the judge's own family."""
 _BALLOTS = "ballots"
 """The format of a table of ballots, as `--format` names it."""
 
@@ -90,8 +93,10 @@ class Source:
     whose rows share their noise ("none": no column). `origin` is the origin of a file's verdicts, by default
     "recorded"; a store contains its own. `form` is the files' format (`storage.transfer.formats`), by default inferred
     from the columns. `both_bad` sets how a "both are bad" verdict counts, and `baseline` is the opponent of all models
-    where the files do not name it. `reference` is a file of known ratings, which replaces those of a store. `unranked`
-    sets how a model without a row on a ballot counts (`ratings.ballots`).
+    where the files do not name it. `reference` is a file of known ratings, or a group of people by its name ("people":
+    the only one), whose votes are rated; it replaces the ratings of a store. `human` names the people whose votes
+    judges are compared with: a group of a store, by default its only one, or a judge of a table. `unranked` sets how a
+    model without a row on a ballot counts (`ratings.ballots`).
     """
 
     paths: tuple[TableSource, ...]
@@ -105,6 +110,25 @@ class Source:
     baseline: str | None = None
     reference: Path | None = None
     unranked: Unranked = "below"
+    human: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """A group of people by name, with its votes; `origin` is "people", or "simulated" in a rehearsal."""
+
+    name: str
+    origin: Origin
+    battles: Battles
+
+    def facts(self) -> dict[str, Any]:
+        """How many they are and what they gave, as plain JSON values."""
+        return {
+            "name": self.name,
+            "origin": self.origin.value,
+            "annotators": len(self.battles.judges),
+            "votes": len(self.battles.label),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +138,8 @@ class Verdicts:
     `ballots` are the verdicts of ballot judges next to those of pair judges, for methods that need ballots; `note`
     reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
     campaign's interim analyses, where a policy chose pairs by what was known of them. `grades` are those of the store,
-    `edited` verdicts with an edited completion, by edit and side.
+    `edited` verdicts with an edited completion, by edit and side. `people` are those whose votes are beside the
+    verdicts (`battles.people`), `groups` the names of all groups whose votes there are.
     """
 
     battles: Battles
@@ -131,6 +156,8 @@ class Verdicts:
     method: str = DEFAULT_METHOD
     grades: StoredGrades | None = None
     edited: Mapping[tuple[str, str], Battles] = field(default_factory=dict)
+    people: People | None = None
+    groups: tuple[str, ...] = ()
 
     def board(
         self,
@@ -147,6 +174,9 @@ class Verdicts:
         """
         options, chosen = options or Options(seed=self.seed), method is None
         method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
+        self._refuse_unnamed_people(method)
+        if self.people is not None and method == HUMAN_ELO:
+            return self._board_of_people(self.people, options)
         needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
         battles = self.ballots if self.ballots is not None and needed else self.battles
         board = build(
@@ -160,6 +190,8 @@ class Verdicts:
             judge_elo=self.judge_elo,
         )
         extra: dict[str, Any] = {"source": self.facts, "reference": self.reference_facts}
+        if self.people is not None:
+            extra["people"] = {**self.people.facts(), **(board.diagnostics.get("people") or {})}
         notes = [] if self.note is None or needed else [self.note]
         notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
         notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
@@ -188,6 +220,29 @@ class Verdicts:
             protocol=None if table is None else table.protocol,
         )
         return replace(board, edits=found)
+
+    def _refuse_unnamed_people(self, method: str) -> None:
+        """Raises InputError where a method needs people's votes, and several groups gave some."""
+        needs = METHODS[method].needs if method in METHODS else ()
+        if "human" in needs and self.people is None and self.battles.human is None and len(self.groups) > 1:
+            raise InputError(
+                f"{method} needs people's votes, and the store has several: name one with --human: "
+                f"{', '.join(self.groups)}"
+            )
+
+    def _board_of_people(self, people: People, options: Options) -> Board:
+        """The board of what people said themselves, whoever else judged."""
+        votes = replace(people.battles, human=0.5 + 0.5 * people.battles.label.astype(np.float64))
+        board = build(
+            votes,
+            reference=self.reference,
+            origins=[people.origin],
+            method=HUMAN_ELO,
+            options=options,
+            families=self.families,
+        )
+        more = {"people": people.facts(), **({"reference": self.reference_facts} if self.reference_facts else {})}
+        return replace(board, diagnostics={**board.diagnostics, **more})
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
@@ -266,6 +321,7 @@ def rate(
     reference: Path | str | None = None,
     accuracy_baseline: float = 0.0,
     figures: Figures | None = None,
+    human: str | None = None,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
@@ -295,6 +351,7 @@ def rate(
         both_bad,
         baseline,
         None if reference is None else Path(reference),
+        human=human,
     )
     in_order = options is not None and options.order == "given"
     verdicts = read(found, () if options is None else options.covariates, in_order=in_order)
@@ -318,6 +375,7 @@ def compare(
     both_bad: BothBad | None = None,
     baseline: str | None = None,
     reference: Path | str | None = None,
+    human: str | None = None,
 ) -> Comparison:
     """Several methods side by side on the same verdicts: the named methods, or all that apply.
 
@@ -329,7 +387,7 @@ def compare(
     """
     rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
     given = None if reference is None else Path(reference)
-    verdicts = read(Source(places(source), campaign, *rest, given))
+    verdicts = read(Source(places(source), campaign, *rest, given, human=human))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
@@ -343,8 +401,84 @@ def read(source: Source, features: Sequence[str] = (), *, in_order: bool = False
     found = _read(source, features, in_order)
     if source.reference is None:
         return found
-    ratings, facts = _reference_ratings(source.reference, found.battles.models, found.reference)
+    if (people := _people_as_reference(source, found)) is not None:
+        ratings, facts = _ratings_by_people(people, found)
+    else:
+        ratings, facts = _reference_ratings(source.reference, found.battles.models, found.reference)
     return replace(found, reference=ratings, reference_facts=facts)
+
+
+def _people_as_reference(source: Source, found: Verdicts) -> People | None:
+    """The people whom a reference names; None where it is a file. Raises InputError where several may be meant."""
+    name = str(source.reference)
+    if source.reference is None or source.reference.exists():
+        return None
+    if found.people is not None and name in (found.people.name, ANY_PEOPLE):
+        return found.people
+    if name not in (*found.groups, ANY_PEOPLE):
+        return None
+    if not found.groups:
+        raise InputError(
+            f"--reference {name}: there are no votes of people here: `venire import votes` brings them into a store, "
+            "and --human NAME names those of a table"
+        )
+    with reading(_store_path(source)) as store:
+        return _chosen_people(store, name, "--reference")
+
+
+def _store_path(source: Source) -> Path:
+    (path,) = source.paths
+    assert isinstance(path, Path)  # groups of people are in stores alone
+    return path
+
+
+def _chosen_people(store: Store, name: str, option: str) -> People:
+    """A group of people of a store by name, or its only one. Raises InputError that lists those there are."""
+    there = frames.people(store)
+    named = [one for one in there if one.name == name]
+    named = named or (list(there) if name == ANY_PEOPLE else [])
+    if len(named) != 1:
+        known = ", ".join(one.name for one in there) or "none; `venire import votes` brings some"
+        raise InputError(f"{option} {name}: name one group of people whose votes are in {store.path}: {known}")
+    return People(named[0].name, named[0].origin, frames.votes(store, named[0].id))
+
+
+def _with_people(store: Store, found: Verdicts, human: str | None) -> Verdicts:
+    """The verdicts of a store beside the votes of the people named, or of its only group."""
+    groups = tuple(one.name for one in frames.people(store))
+    if human is None and len(groups) != 1:
+        return replace(found, groups=groups)
+    people = _chosen_people(store, groups[0] if human is None else human, "--human")
+    battles = replace(found.battles, people=people.battles)
+    ballots = None if found.ballots is None else replace(found.ballots, people=people.battles)
+    return replace(found, battles=battles, ballots=ballots, people=people, groups=groups)
+
+
+def _people_of_table(found: Verdicts, human: str) -> Verdicts:
+    """The verdicts of a table without those of the judge `human`, who is people."""
+    battles, votes = split_people(found.battles, [human])
+    people = People(human, Origin.PEOPLE, votes)
+    return replace(found, battles=replace(battles, people=votes), people=people, groups=(human,))
+
+
+def _ratings_by_people(people: People, found: Verdicts) -> tuple[dict[str, float], dict[str, Any]]:
+    """Ratings of the models that people voted on, by Bradley-Terry with a slight ridge, and facts about them."""
+    votes = merge_orders(people.battles).comparisons()
+    rated = human_elo(votes, votes.y, errors="none")
+    elo = {name: float(value) for name, value in zip(rated.models, rated.elo, strict=True) if np.isfinite(value)}
+    models = set(found.battles.models)
+    shared = elo.keys() & models
+    if models and not shared:
+        raise InputError(f"--reference {people.name}: people voted on none of the models that were judged")
+    return elo, {
+        "file": None,
+        "people": people.facts(),
+        "ratings": len(elo),
+        "shared": len(shared),
+        "not_judged": sorted(elo.keys() - shared),
+        "not_rated": sorted(models - shared),
+        "replaces": len(found.reference),
+    }
 
 
 def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
@@ -354,7 +488,8 @@ def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
     if stores and len(source.paths) > 1:
         raise InputError(f"{stores[0]} is a store: rate it by itself, or `venire store merge` several")
     if not stores:
-        return _read_files(source, features)
+        read_files = _read_files(source, features)
+        return read_files if source.human is None else _people_of_table(read_files, source.human)
     _refuse_for_store(source)
     if source.cluster not in (None, "none", "instruction_id"):
         raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
@@ -364,6 +499,7 @@ def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
             timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
             rows = select_battles(timed.battles, np.argsort(timed.seconds, kind="stable"))
             found = replace(found, battles=replace(rows, features={}, peers=found.battles.peers))
+        found = _with_people(store, found, source.human)
     clustered = source.cluster != "none"
     grades = None if found.grades is None else found.grades.clustered(clustered)
     ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -15,6 +16,7 @@ from venire.cli.options import (
     CLUSTER,
     FLIPS,
     FORMAT,
+    HUMAN,
     JSON,
     MAPPING,
     MERGE,
@@ -62,6 +64,7 @@ def audit(
     form: str | None = FORMAT,
     both_bad: BothBad | None = BOTH_BAD,
     baseline: str | None = BASELINE,
+    human: str | None = HUMAN,
     as_json: bool = JSON,
 ) -> None:
     """Say when not to believe the leaderboard: every check of the data, with its figure and threshold.
@@ -79,7 +82,9 @@ def audit(
     from venire.render.audit import show_audit
     from venire.render.screen import console
 
-    source = verdict_source(paths, campaign, mapping, where, cluster, origin, form, both_bad, baseline)
+    source = replace(
+        verdict_source(paths, campaign, mapping, where, cluster, origin, form, both_bad, baseline), human=human
+    )
     options = Options(
         merge=merge,
         flips=flips,

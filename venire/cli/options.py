@@ -31,6 +31,7 @@ __all__ = [
     "FILE",
     "FLIPS",
     "FORMAT",
+    "HUMAN",
     "JSON",
     "MAPPING",
     "MERGE",
@@ -113,6 +114,14 @@ BOTH_BAD = typer.Option(
 )
 BASELINE = typer.Option(
     None, "--baseline", rich_help_panel=READ, help="Whom all models met, where the files do not say."
+)
+HUMAN = typer.Option(
+    None,
+    "--human",
+    metavar="NAME",
+    rich_help_panel=READ,
+    help="People whose votes judges are compared with: a group that `venire import votes` named, default the only one; "
+    "of a table a judge.",
 )
 MERGE = typer.Option(
     "mean", "--merge", rich_help_panel=JUDGMENTS, help="A tie and a win of both orders: half a win, or a tie."

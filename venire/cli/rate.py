@@ -28,6 +28,7 @@ from venire.cli.options import (
     CLUSTER,
     FLIPS,
     FORMAT,
+    HUMAN,
     JSON,
     MAPPING,
     MERGE,
@@ -84,7 +85,7 @@ def rate(
         None,
         "--reference",
         rich_help_panel=READ,
-        help="Ratings to compare with: a table of model and elo, or a board in JSON.",
+        help="Ratings to compare with: a table of model and elo, a board in JSON, or a group of people by name.",
     ),
     accuracy_baseline: float = typer.Option(
         0.0,
@@ -92,6 +93,7 @@ def rate(
         rich_help_panel=READ,
         help="Where answers were graded: the share that guessing gets right; models not above it are filtered.",
     ),
+    human: str | None = HUMAN,
     own: OwnVotes = typer.Option(
         "include", "--own", rich_help_panel=JUDGMENTS, help="What judges that are models say of themselves."
     ),
@@ -196,7 +198,7 @@ def rate(
     from venire.reports.figures import Figures
 
     source = verdict_source(paths, campaign, mapping, where, cluster, origin, form, both_bad, baseline)
-    source = replace(source, reference=reference, unranked=unranked)
+    source = replace(source, reference=reference, unranked=unranked, human=human)
     verdicts = read(source, covariate, in_order=order == "given")
     options = Options(
         merge=merge,

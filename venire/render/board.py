@@ -52,6 +52,11 @@ def show_board(screen: Console, board: Board) -> None:
         _show_reference(screen, reference)
     _show_doubts(screen, board)
     _show_judges(screen, board)
+    if people := facts.get("people"):
+        show_people(screen, people)
+        _show_left_out(screen, facts)
+    elif facts.get("judges_by_people"):
+        _show_left_out(screen, facts)
     _show_predictions(screen, board)
     if peers := facts.get("peers"):
         show_peers(screen, peers, board.verdicts)
@@ -331,7 +336,8 @@ def _show_order(screen: Console, facts: Mapping[str, Any]) -> None:
 def _show_reference(screen: Console, reference: Mapping[str, Any]) -> None:
     """One line on the ratings of a file: how many were used, and which could not be."""
     shared = f"{reference['shared']} of its {reference['ratings']} models were judged"
-    line = f"reference: {plain(reference['file'])}, {shared}"
+    where = reference["file"] or f"votes of {reference['people']['name']} ({reference['people']['origin']})"
+    line = f"reference: {plain(where)}, {shared}"
     line += f" (not judged: {plain(few(reference['not_judged']))})" if reference["not_judged"] else ""
     line += f"; no reference for {plain(few(reference['not_rated']))}" if reference["not_rated"] else ""
     line += f"; in place of the store's {reference['replaces']} ratings" if reference["replaces"] else ""
@@ -429,6 +435,76 @@ def _show_judges(screen: Console, board: Board) -> None:
 def _corrected(corrected: float | None, plain: float | None) -> str:
     """A score without what few instructions add, as its interval is about it, within the scale."""
     return _number(plain if corrected is None else min(max(corrected, 0.0), 1.0))
+
+
+def show_people(screen: Console, people: Mapping[str, Any]) -> None:
+    """How judges and people agree on the battles that both saw, and people among themselves."""
+    judges = [one for one in people.get("judges", ()) if one["votes"]][:_MAX_JUDGES]
+    screen.print()
+    if "judges" in people and not judges:
+        screen.print(f"{_people_line(people)}: on none of the battles that were judged")
+        return
+    if judges:
+        rows = [
+            [
+                plain(one["judge"]),
+                f"{one['battles']}",
+                f"{one['votes']}",
+                _share(one["agreement"]),
+                _number(one["kappa"]["value"]),
+                _judge_interval(one["kappa"]["lo"], one["kappa"]["hi"]),
+            ]
+            for one in judges
+        ]
+        head = ["judge", "battles", "votes", "same winner", "kappa", "95 %"]
+        tabulate(screen, head, rows, title=f"Judges and people   votes: {people['origin']}")
+    screen.print(_people_line(people) + _alphas(people), style="dim")
+
+
+def _people_line(people: Mapping[str, Any]) -> str:
+    count = people["annotators"]
+    return f"{plain(people['name'])}: {people['votes']:,} votes of {count:,} annotator{'' if count == 1 else 's'}"
+
+
+def _alphas(people: Mapping[str, Any]) -> str:
+    """Krippendorff's alpha of judges and people together, and of people alone, where known."""
+    found = [
+        f"{name} {people[key]['value']:.2f}"
+        for key, name in (("alpha", "judges and people"), ("alpha_among_people", "people alone"))
+        if people.get(key) and people[key]["value"] is not None
+    ]
+    return f"; Krippendorff's alpha: {', '.join(found)}" if found else ""
+
+
+_SIGNALS = {"hard": "hard", "scaled-hard": "scaled", "smoothed": "smoothed", "soft": "soft"}
+"""Ways to use a judge, as `ratings.soft_elo.cross_validation.baselines` calls them, and heads of columns."""
+
+
+def _show_left_out(screen: Console, facts: Mapping[str, Any]) -> None:
+    """How far each way to use a judge is from people, every model left out in turn; all judges together come last."""
+    lines = [(one["judge"] or "the judge", one["leave_one_out"]) for one in facts.get("judges_by_people", ())]
+    if len(lines) > 1:
+        lines.append(("all together", facts["baselines"]))
+    rows = [
+        [
+            plain(name),
+            *(f"{found[one]['mae']:.0f}" for one in _SIGNALS),
+            *(_number(found[one]["spearman"]) for one in ("hard", "soft")),
+        ]
+        for name, found in lines
+        if found is not None
+    ]
+    if not rows:
+        return
+    screen.print()
+    head = ["Elo from people's, each model left out:", *_SIGNALS.values(), "rank corr. hard", "soft"]
+    head[0] = "MAE in Elo"
+    tabulate(screen, head, rows, title="Ratings by judges against people's, each model left out in turn")
+    screen.print(
+        "hard: verdicts; scaled: times one constant; smoothed: wins count as the best of nine shares; soft: sigma(beta "
+        "score)",
+        style="dim",
+    )
 
 
 def _show_predictions(screen: Console, board: Board) -> None:

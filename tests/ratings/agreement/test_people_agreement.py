@@ -1,0 +1,43 @@
+"""Agreement of judges with people, against the figures of single columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from venire.ratings.agreement.chance_corrected import human_kappa
+from venire.ratings.agreement.people_agreement import people_agreement
+from venire.ratings.data.battles import battles
+from venire.ratings.data.judgments import merge_orders
+
+
+def test_a_judge_is_held_against_every_vote_on_its_battles() -> None:
+    rng = np.random.default_rng(2)
+    items = [f"q{number}" for number in range(120)]
+    truth = rng.integers(0, 2, 120).astype(float)
+    keen = np.where(rng.random(120) < 0.85, truth, 1 - truth)
+    dull = rng.integers(0, 2, 120).astype(float)
+    judged = battles(
+        ["a"] * 240,
+        ["b"] * 240,
+        np.concatenate([keen, dull]),
+        judge=["keen"] * 120 + ["dull"] * 120,
+        instruction=items * 2,
+    )
+    ann, bob = (np.where(rng.random(120) < 0.9, truth, 1 - truth) for _ in range(2))
+    people = battles(
+        ["a"] * 200,
+        ["b"] * 200,
+        np.concatenate([ann, bob[:80]]),
+        judge=["ann"] * 120 + ["bob"] * 80,
+        instruction=items + items[:80],
+    )
+    found = people_agreement(merge_orders(judged), people, replicates=50)
+    by_name = {one.judge: one for one in found.judges}
+    assert (by_name["keen"].battles, by_name["keen"].votes) == (120, 200)
+    y, human = np.concatenate([keen, keen[:80]]), np.concatenate([ann, bob[:80]])
+    assert by_name["keen"].agreement == pytest.approx(np.mean(y == human))
+    assert by_name["keen"].kappa.value == pytest.approx(human_kappa(y, human, replicates=0).value)
+    assert by_name["keen"].kappa.value > 0.5 > abs(by_name["dull"].kappa.value)
+    assert found.among.value == pytest.approx(2 * np.mean(ann[:80] == bob[:80]) - 1, abs=0.05)
+    assert found.alpha.value < found.among.value

@@ -89,7 +89,7 @@ def _rated_row(
     if not rows.any():
         return RankAgreementRow(name, 0, 0.0, 0, reason="there is no such pair")
     some = replace(select_battles(battles, rows), ballots=None)
-    quick = replace(options, replicates=0)
+    quick = replace(options, replicates=0, restarts=0)  # orders are compared, not intervals
     if "seconds" in METHODS[method].options:
         quick = replace(quick, seconds=min(options.seconds, _SECONDS))
     judgments = len(merge_selected(some, quick))

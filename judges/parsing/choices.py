@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from venire.judges.parsing.label_context import ends_before_label, is_reported
 from venire.judges.parsing.reply_text import read_reply_text
 
 __all__ = ["CHOICE_RULES", "WHOLE_CHOICES", "ChoiceRule", "read_choice"]
@@ -23,8 +24,8 @@ _LABEL = r"(?:my |the |final )*(?:answer|verdict|choice|decision|preference|outp
 _BARE = re.compile(rf"\A{_OPEN}([0-9]+){_CLOSE}\Z", re.ASCII)
 _NAMED = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}([0-9]+){_CLOSE}\Z", re.ASCII | re.IGNORECASE)
 _LABEL_ALONE = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}\Z", re.ASCII | re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
 _WORDS = re.compile(r"\w")
+_SIDE = {"1": "first", "2": "second"}
 _OTHER_SIDE = {"1": re.compile(r"\bsecond\b", re.IGNORECASE), "2": re.compile(r"\bfirst\b", re.IGNORECASE)}
 
 
@@ -52,20 +53,22 @@ def _named(lines: list[str]) -> str | None:
 
 
 def _last_line(lines: list[str]) -> str | None:
-    """A choice on the last line, after a whole sentence or a label; after half a sentence it may belong to it."""
-    if len(lines) < 2 or not (_SENTENCE_END.search(lines[-2]) or _LABEL_ALONE.match(lines[-2][:_MAX_LINE])):
+    """A choice on the last line, after a whole sentence, a list or a label; half a sentence may go on in it."""
+    before = lines[:-1]
+    if not before or not (ends_before_label(before) or _LABEL_ALONE.match(before[-1][:_MAX_LINE])):
         return None
-    return _number(_BARE, lines[-1]) or _number(_NAMED, lines[-1])
+    choice = _number(_BARE, lines[-1]) or _number(_NAMED, lines[-1])
+    return None if choice is None or is_reported(before, (), _SIDE.get(choice)) else choice
 
 
 def _first_line(lines: list[str]) -> str | None:
-    """A choice on the first line, with nothing after it that speaks of a number or of the other side."""
+    """A choice on the first line, with nothing after it that speaks of a number or of the other side, or disowns it."""
     choice = _number(_BARE, lines[0]) or _number(_NAMED, lines[0])
     rest = "\n".join(lines[1:])
     other = _OTHER_SIDE.get(choice or "")
-    if len(lines) < 2 or re.search(r"[0-9]", rest) or (other is not None and other.search(rest)):
+    if len(lines) < 2 or choice is None or re.search(r"[0-9]", rest) or (other is not None and other.search(rest)):
         return None
-    return choice
+    return None if is_reported((), lines[1:], _SIDE.get(choice)) else choice
 
 
 CHOICE_RULES = (

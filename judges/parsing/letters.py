@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
+from venire.judges.parsing.label_context import ends_before_label, is_reported
 from venire.judges.parsing.reply_text import read_reply_text
 
 __all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
@@ -24,7 +25,6 @@ _LABEL = re.compile(
     r"[\"'`*_]{0,4}(?: is)? ?[:=]?",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
 _WORD = re.compile(r"\w")
 _TWICE = re.compile(r"(\w+)(?: ?[:.,)–—-] ?| ?\()(.+)")
 
@@ -39,6 +39,8 @@ class Words:
     meanings: Mapping[str, int]
     mentioned: re.Pattern[str]
     """Finds a word where it is spoken of; prose after an answer may speak of no word with another meaning."""
+    sides: Mapping[int, str] = field(default_factory=dict)
+    """Meanings that name a side: `first`, `second`."""
 
     def meaning(self, text: str) -> int | None:
         """What a text that is nothing but a word means, or None; a letter and its word may stand together."""
@@ -92,19 +94,21 @@ def _labelled(words: Words, lines: list[str]) -> int | None:
 
 
 def _last_line(words: Words, lines: list[str]) -> int | None:
-    """On the last line, after a whole sentence or a label; after half a sentence it may belong to it."""
-    if len(lines) < 2:
+    """On the last line, after a whole sentence, a list or a label; after half a sentence it may belong to it."""
+    before = lines[:-1]
+    if not before:
         return None
-    label = _LABEL.fullmatch(lines[-2][:_MAX_LINE].strip(_WRAPPING))
-    return _stated(words, lines[-1]) if label or _SENTENCE_END.search(lines[-2]) else None
+    label = _LABEL.fullmatch(before[-1][:_MAX_LINE].strip(_WRAPPING))
+    meaning = _stated(words, lines[-1]) if label or ends_before_label(before) else None
+    return None if meaning is None or is_reported(before, (), words.sides.get(meaning)) else meaning
 
 
 def _first_line(words: Words, lines: list[str]) -> int | None:
-    """On the first line, with nothing after it that speaks of another word."""
+    """On the first line, with nothing after it that speaks of another word, or disowns it."""
     meaning = _stated(words, lines[0])
     if len(lines) < 2 or meaning is None or words.others("\n".join(lines[1:]), meaning):
         return None
-    return meaning
+    return None if is_reported((), lines[1:], words.sides.get(meaning)) else meaning
 
 
 LETTER_RULES = (

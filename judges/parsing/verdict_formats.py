@@ -15,17 +15,9 @@ from typing import Literal
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.judges.parsing.choices import CHOICE_RULES, read_choice
+from venire.judges.parsing.decisions import VerdictPattern, labels_in_sentences, sides_chosen
 from venire.judges.parsing.reply_text import ReplyText, read_reply_text
-from venire.judges.parsing.verdict_patterns import (
-    VerdictPattern,
-    in_json,
-    labels_in_sentences,
-    leading_scores,
-    marks,
-    named_scores,
-    on_lines,
-    sides_chosen,
-)
+from venire.judges.parsing.verdict_patterns import in_json, leading_scores, marks, named_scores, on_lines
 
 __all__ = [
     "VERDICT_FORMATS",
@@ -98,6 +90,7 @@ def _rules(
 _PLAIN: dict[str, VerdictSide] = {"first": "first", "second": "second", "tie": "tie"}
 _LETTERS: dict[str, VerdictSide] = {"A": "first", "B": "second", "C": "tie"}
 _NUMBERS: dict[str, VerdictSide] = {"1": "first", "2": "second", "3": "tie", **_PLAIN}
+_OUTPUTS: dict[str, VerdictSide] = {"Output (a)": "first", "Output (b)": "second", "m": "first", "M": "second"}
 _SIDES = ("model", "assistant", "response", "answer", "completion", "output")
 _CHOSEN = FormatRule("chosen", sides_chosen, "Both are correct. I would choose Assistant 1 as the better answer.")
 
@@ -116,7 +109,7 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             _NUMBERS,
             (
                 *_rules(
-                    on_lines("[0-9]{1,3}"),
+                    on_lines("[0-9]{1,3}", _NUMBERS),
                     {
                         "bare": "3",
                         "named": "Both are detailed.\n\nOutput: 1",
@@ -140,7 +133,7 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             "1, 2 or Tie (0) on the first line, which counts; the reason after it",
             {"1": "first", "2": "second", "0": "tie", "tie": "tie"},
             _rules(
-                on_lines("[0-9]{1,3}|(?i:tie)", leading=True),
+                on_lines("[0-9]{1,3}|(?i:tie)", _NUMBERS, leading=True),
                 {"first-line": "2\nResponse 2 is better than Response 1, which has 3 faults."},
             ),
         ),
@@ -165,9 +158,9 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
         VerdictFormat(
             "alpaca-eval",
             "Output (a) or Output (b) on a line of its own, or the bare letters m and M",
-            {"Output (a)": "first", "Output (b)": "second", "m": "first", "M": "second"},
+            _OUTPUTS,
             _rules(
-                on_lines(r"Output \([ab]\)|[mM]"),
+                on_lines(r"Output \([ab]\)|[mM]", _OUTPUTS),
                 {
                     "bare": "Output (a)",
                     "named": "Final answer: Output (b)",
@@ -181,7 +174,7 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             "A, B or C for a tie, alone or behind a word such as Choice",
             _LETTERS,
             _rules(
-                on_lines("[A-Z]", anywhere=True),
+                on_lines("[A-Z]", _LETTERS, anywhere=True),
                 {
                     "bare": "**A**",
                     "named": "Choice: B\nReason: it is complete.",

@@ -18,7 +18,9 @@ __all__ = ["FIVE_POINT", "PROMPTS", "five_point"]
 
 PROMPTS = ("question", "repair")
 _LABELS = Words(
-    {"a>>b": 2, "a>b": 1, "a=b": 0, "b>a": -1, "b>>a": -2}, re.compile(r"\b[AB] ?(?:>>?|=) ?[AB]\b", re.IGNORECASE)
+    {"a>>b": 2, "a>b": 1, "a=b": 0, "b>a": -1, "b>>a": -2},
+    re.compile(r"\b[AB] ?(?:>>?|=) ?[AB]\b", re.IGNORECASE),
+    {2: "first", 1: "first", -1: "second", -2: "second"},
 )
 
 

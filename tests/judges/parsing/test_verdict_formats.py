@@ -203,7 +203,7 @@ def test_no_pattern_looks_at_more_than_a_bounded_stretch_of_a_reply(monkeypatch:
 
     monkeypatch.setattr(re, "compile", record)
     folder = Path(parsing.__file__).parent
-    for name in ("reply_text", "verdict_patterns", "verdict_formats"):
+    for name in ("reply_text", "decisions", "label_context", "verdict_patterns", "verdict_formats"):
         runpy.run_path(str(folder / f"{name}.py"))
     assert len(seen) > 30
     unbounded = [

@@ -90,6 +90,8 @@ POINTS_PER_UNIT = 0.5
 _DIGITS_SHARE = 0.99
 _WEAK: dict[Side, str] = {"first": "A>B", "second": "B>A", "tie": "A=B"}
 _STRONG: dict[Side, str] = {"first": "A>>B", "second": "B>>A", "tie": "A=B"}
+_LONGEST_TOKEN = 32
+"""Characters of a token of reasons, at most."""
 _LABEL_TOKENS = 3
 _SCORES = dict.fromkeys(CRITERIA, "%d")
 _JSON = json.dumps({"first": _SCORES, "second": _SCORES, "preference": "%s"}).replace('"%d"', "%d")
@@ -259,10 +261,10 @@ def compare_in_two_stages(request: ChatRequest, question: RecognisedQuestion, an
         repeat=request.repeat,
     )
     if request.stage == "reasons":
-        text = remarks(profile, seed, completions, request.repeat, simulated.reply_tokens)
-        return truncate_reply(
-            JudgeReply(text, "stop", prompt_tokens, simulated.reply_tokens, simulated.latency_s), request.max_tokens
-        )
+        tokens = simulated.reply_tokens
+        # A person's vote is one token, for which a whole remark is too long: lanes would not believe the count.
+        text = remarks(profile, seed, completions, request.repeat, tokens)[: tokens * _LONGEST_TOKEN]
+        return truncate_reply(JudgeReply(text, "stop", prompt_tokens, tokens, simulated.latency_s), request.max_tokens)
     return JudgeReply(_verdict(request, simulated), "stop", prompt_tokens, 1, simulated.short_latency_s)
 
 

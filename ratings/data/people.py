@@ -35,16 +35,17 @@ class HumanLabels:
         return len(np.unique(self.rows[~np.isnan(self.human)]))
 
     def comparisons(self, judgments: Judgments) -> Comparisons:
-        """The judgments as comparisons, a row for each label; the rows of one judgment are never independent."""
+        """The judgments as comparisons, a row for each label; the rows of one battle are never independent."""
         data = judgments.comparisons().select(self.rows)
-        if bool((self.share == 1.0).all()):
-            return data
-        weight = self.share if data.weight is None else self.share * data.weight
+        if not bool((self.share == 1.0).all()):
+            data = replace(data, weight=self.share if data.weight is None else self.share * data.weight)
         if data.cluster is not None:
-            return replace(data, weight=weight)
-        # Without clusters every row would count as a unit of its own, and votes on one judgment as several judgments.
-        names = tuple(map(str, range(len(judgments))))
-        return replace(data, weight=weight, cluster=self.rows.astype(np.int32), clusters=names)
+            return data
+        # Without clusters every row would be a unit of its own: several votes on one judgment would count as several
+        # judgments, and one vote beside several judges as several votes.
+        key = combine_keys(judgments.model_a, judgments.model_b, judgments.instruction)[self.rows]
+        battles, cluster = np.unique(key, return_inverse=True)
+        return replace(data, cluster=cluster.astype(np.int32), clusters=tuple(map(str, range(len(battles)))))
 
 
 def human_labels(judgments: Judgments, people: Battles) -> HumanLabels:

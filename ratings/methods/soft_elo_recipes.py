@@ -69,14 +69,14 @@ def by_hard_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
 
 def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Soft-Elo, one beta a judge, with each model placed among the others and its conformal interval."""
-    data, score, human = _labelled(battles, judgments)
+    data, score, human, judgment = _labelled(battles, judgments)
     ridge = _ridge(options)
     found = soft_elo_panel(data, score, human, ridge=ridge, errors=errors_for(data, options))
     unit: Unit = "battle" if data.cluster is None else "instruction"
     held = leave_one_out(data, score, human, ridge=ridge, seed=options.seed, cluster=unit, by_judge=True)
     figures, comparison = _against_people(held)
     comparison["baselines"] = _baselines(data, score, human, ridge)
-    judges, judge_notes = _by_judge(found, data, score, human, ridge)
+    judges, judge_notes = _by_judge(found, data, score, human, judgment, ridge)
     shift = anchor_shift(found.ratings, options.anchors)
     figures = {name: column + shift for name, column in figures.items()}
     one = found.judges[0].fit.beta if len(found.judges) == 1 else None
@@ -100,18 +100,23 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     return replace(rated, judges=tuple(one.judge for one in found.judges), judge_figures=_judge_figures(found))
 
 
-def _labelled(battles: Battles, judgments: Judgments) -> tuple[Comparisons, NDArray[np.float64], NDArray[np.float64]]:
-    """Comparisons with scores and human labels (rows,): the table's own labels, or people's votes, one a row."""
+def _labelled(
+    battles: Battles, judgments: Judgments
+) -> tuple[Comparisons, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+    """Comparisons with scores, human labels and judgments (rows,): the table's own labels, or people's votes.
+
+    Of votes there is a row for each; `judgment` is the position of the one that it labels.
+    """
     score = _known(judgments.score)
     if battles.people is None:
-        return judgments.comparisons(), score, _known(judgments.human)
+        return judgments.comparisons(), score, _known(judgments.human), np.arange(len(judgments))
     labels = human_labels(judgments, battles.people)
     if not labels.labelled:
         raise InputError(
             "people voted on none of the battles that were judged: votes are joined by the two models and the "
             "instruction"
         )
-    return labels.comparisons(judgments), score[labels.rows], labels.human
+    return labels.comparisons(judgments), score[labels.rows], labels.human, labels.rows
 
 
 def _judge_figures(found: SoftEloPanel) -> dict[str, NDArray[np.float64]]:
@@ -142,6 +147,7 @@ def _by_judge(
     data: Comparisons,
     score: NDArray[np.float64],
     human: NDArray[np.float64],
+    judgment: NDArray[np.intp],
     ridge: float,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """What is known of each judge beside people, as plain JSON values, and notes on judges who cannot be held out."""
@@ -160,7 +166,7 @@ def _by_judge(
                 "beta": judge.fit.beta,
                 "beta_se": judge.fit.se,
                 "n_fit": judge.fit.n_fit,
-                "battles": judge.battles,
+                "battles": len(np.unique(judgment[own[~np.isnan(score[own])]])),
                 "ece": trust.ece,
                 "leave_one_out": against,
                 "reliability": {

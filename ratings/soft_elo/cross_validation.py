@@ -86,8 +86,8 @@ class LeaveOneOut:
 
     `judge` contains "hard", "soft" and "scaled-hard" (hard times one constant fitted on the anchors), and any other
     requested targets. `beta` (n,) is the estimate from the labels without the model; with one for each judge it is (n,
-    judges). `anchor` (n,) marks models that
-    people and judge have both rated: only these are anchors; the others are placed separately and have no human Elo.
+    judges). `anchor` (n,) marks models that people and judge have both rated: only these are anchors; the others are
+    placed separately and have no human Elo.
     """
 
     models: tuple[str, ...]
@@ -152,9 +152,8 @@ def leave_one_out(
     anchors, each centred over these. Its own rating is then one parameter against fixed anchors with the same `ridge`,
     and beta is fitted without any human label that involves it. `score` and `human` are as in `soft_elo`; `others`
     names more targets (rows,) for A that are placed in the same way; `by_judge` fits one beta for each judge.
-    Errors come from `replicates` resamples of the
-    model's own battles, or of their instructions, with the same draws for every signal; 0 omits them. Raises
-    `InputError`.
+    Errors come from `replicates` resamples of the model's own battles, or of their instructions, with the same draws
+    for every signal; 0 omits them. Raises `InputError`.
 
     >>> from venire.ratings import comparisons, leave_one_out
     >>> data = comparisons(list("aababcabc") * 4, list("bbcccabca") * 4, [1, 0, 1, 1, 0, 0, 1, 1, 0] * 4)
@@ -476,9 +475,8 @@ def baselines(
     Source: the Soft-Elo paper.
 
     Arguments are as in `soft_elo`; `by_judge`, for which `held_out` is needed, fits one beta for each judge. With
-    `held_out` each model is left out in turn; without it, all are fitted once on
-    all battles and the constant of "scaled-hard" is fitted on the same models on which it is measured. Raises
-    `InputError`.
+    `held_out` each model is left out in turn; without it, all are fitted once on all battles and the constant of
+    "scaled-hard" is fitted on the same models on which it is measured. Raises `InputError`.
 
     >>> from venire.ratings import baselines, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])

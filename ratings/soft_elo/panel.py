@@ -32,13 +32,13 @@ __all__ = ["JudgeCalibration", "SoftEloPanel", "soft_elo_panel"]
 class JudgeCalibration:
     """How one judge's scores become probabilities: `fit` is its beta, `reliability` how far that holds.
 
-    `judge` is its name, "" where the rows name none; `battles` are its rows with a score. `warnings` name it.
+    `judge` is its name, "" where the rows name none; `rows` is the number of its rows with a score. `warnings` name it.
     """
 
     judge: str
     fit: Beta
     reliability: Reliability
-    battles: int
+    rows: int
     warnings: tuple[str, ...] = ()
 
 
@@ -117,6 +117,6 @@ def soft_elo_panel(
 
 def _mean_ece(judges: list[JudgeCalibration]) -> float:
     """The expected calibration error over all judges, by their battles; NaN where none was measured."""
-    known = [one.reliability for one in judges if one.reliability.battles and np.isfinite(one.reliability.ece)]
+    known = [one.reliability for one in judges if one.reliability.battles]
     battles = sum(one.battles for one in known)
     return sum(one.ece * one.battles for one in known) / battles if battles else float("nan")

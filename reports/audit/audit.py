@@ -182,4 +182,5 @@ CHECKS: dict[str, Check] = {
     "drift": Check(panel.check_drift, "at most", "Do judges change while they judge?", "chance"),
     "judge-agreement": Check(panel.check_agreement, "at least", "Does a judge go its own way?", "chance"),
     "alike-judges": Check(panel.check_alike, "at most", "Are two judges hardly more than one?", "chance"),
+    "people-agreement": Check(panel.check_people, "at least", "Does a judge side with people?", "chance"),
 }

@@ -10,12 +10,13 @@ from typing import Any
 
 from venire.arena.errors import VenireError
 from venire.ratings.agreement.judge_agreement import AgreementWithOthers, JudgeAgreement, RedundantPair, judge_agreement
+from venire.ratings.agreement.people_agreement import JudgeAndPeople, people_agreement
 from venire.ratings.data.people import free_name, with_people
 from venire.ratings.diagnostics.influence import critical_value
 from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
 from venire.reports.audit.finding import Case, Finding
 
-__all__ = ["check_agreement", "check_alike", "check_drift"]
+__all__ = ["check_agreement", "check_alike", "check_drift", "check_people"]
 
 _NO_TIMES = "no times are known"
 DRIFT_SHARE = 0.1
@@ -29,6 +30,12 @@ ODD_SHARE = 0.5
 
 MIN_ALPHA = 0.1
 """Krippendorff's alpha below which the judges agree hardly more than by chance."""
+
+MIN_KAPPA = 0.1
+"""Cohen's kappa with people below which a judge sides with them hardly more than by chance."""
+
+MIN_VOTES = 30
+"""Votes on a judge's battles below which its agreement with people says nothing."""
 
 ALIKE_EXCESS = 0.1
 """How far two judges may agree beyond the agreement that all judges share."""
@@ -86,7 +93,10 @@ def check_agreement(case: Case) -> Finding:
     says = f"{least.judge} agrees least with the others ({least.agreement:.2f}"
     says += "" if least.behind is None else f", the median judge {least.agreement + least.behind:.2f}"
     says += f"); Krippendorff's alpha is {alpha}"
-    if odd:
+    people = None if case.battles.people is None else free_name(case.judgments)
+    if odd and least.judge == people:
+        says += ": judges share what people do not see, or these vote by lot"
+    elif odd:
         says += ": it judges by something else, or by nothing"
     elif low:
         says += ": together they say hardly more than chance"
@@ -112,6 +122,46 @@ def check_alike(case: Case) -> Finding:
     says += ": they count as less than two judges" if worry else "; no two are clearly more alike than that by much"
     details = {"pairs": [{**asdict(one), "judges": list(one.judges)} for one in found.pairs[:_SHOWN]]}
     return Finding(name, worry, round(most.excess, 6), ALIKE_EXCESS, says, details)
+
+
+def check_people(case: Case) -> Finding:
+    """Whether every judge agrees with people's votes beyond chance, over win, tie and loss."""
+    name, people = "people-agreement", case.battles.people
+    if people is None or not len(people.label):
+        told = "there are no votes of people: `venire import votes` brings them, --human NAME names those of several"
+        return Finding(name, None, None, MIN_KAPPA, told)
+    try:
+        found = people_agreement(case.judgments, people, seed=case.options.seed)
+    except VenireError as error:
+        return Finding(name, None, None, MIN_KAPPA, str(error))
+    judges = [one for one in found.judges if one.votes >= MIN_VOTES and one.kappa.value is not None]
+    if not judges:
+        return Finding(name, None, None, MIN_KAPPA, f"no judge shares {MIN_VOTES} votes with people")
+    against = [one for one in judges if one.kappa.hi is not None and one.kappa.hi < MIN_KAPPA]
+    least = min(against or judges, key=lambda one: (one.kappa.value or 0.0, one.judge))
+    says = f"{least.judge} agrees least with people ({_kappa(least)})"
+    if found.among.value is not None:
+        says += f"; people among themselves have Krippendorff's alpha {found.among.value:.2f}"
+    if against:
+        says += ": it sides with them hardly more than by chance"
+    details = {
+        "judges": [
+            {"judge": one.judge, "votes": one.votes, "agreement": one.agreement, "kappa": one.kappa.value}
+            | {"lo": one.kappa.lo, "hi": one.kappa.hi}
+            for one in sorted(judges, key=lambda one: (one.kappa.value or 0.0, one.judge))[:_SHOWN]
+        ],
+        "alpha": found.alpha.value,
+        "alpha_among_people": found.among.value,
+    }
+    return Finding(name, bool(against), round(least.kappa.value or 0.0, 6), MIN_KAPPA, says, details)
+
+
+def _kappa(one: JudgeAndPeople) -> str:
+    """Kappa with its interval, and how often both name the same winner."""
+    told = f"kappa {one.kappa.value:.2f}"
+    told += "" if one.kappa.lo is None or one.kappa.hi is None else f", {one.kappa.lo:.2f} to {one.kappa.hi:.2f}"
+    same = "" if one.agreement is None else f", the same winner in {one.agreement:.0%} of {one.decided} votes"
+    return f"{told}, {one.votes} votes{same}"
 
 
 def _agreement(case: Case) -> JudgeAgreement | str:

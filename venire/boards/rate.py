@@ -416,7 +416,10 @@ def _people_as_reference(source: Source, found: Verdicts) -> People | None:
     if found.people is not None and name in (found.people.name, ANY_PEOPLE):
         return found.people
     if name not in (*found.groups, ANY_PEOPLE):
-        return None
+        if source.reference.suffix:
+            return None
+        known = f"votes are here of {few(found.groups)}" if found.groups else "there are no votes of people here"
+        raise InputError(f"--reference {name}: no file is called so, and no people; {known}")
     if not found.groups:
         raise InputError(
             f"--reference {name}: there are no votes of people here: `venire import votes` brings them into a store, "
@@ -457,7 +460,8 @@ def _with_people(store: Store, found: Verdicts, human: str | None) -> Verdicts:
 def _people_of_table(found: Verdicts, human: str) -> Verdicts:
     """The verdicts of a table without those of the judge `human`, who is people."""
     battles, votes = split_people(found.battles, [human])
-    people = People(human, Origin.PEOPLE, votes)
+    simulated = Origin.of_model(human) is Origin.SIMULATED
+    people = People(human, Origin.SIMULATED if simulated else Origin.PEOPLE, votes)
     return replace(found, battles=replace(battles, people=votes), people=people, groups=(human,))
 
 

@@ -497,12 +497,11 @@ def _show_left_out(screen: Console, facts: Mapping[str, Any]) -> None:
     if not rows:
         return
     screen.print()
-    head = ["Elo from people's, each model left out:", *_SIGNALS.values(), "rank corr. hard", "soft"]
-    head[0] = "MAE in Elo"
-    tabulate(screen, head, rows, title="Ratings by judges against people's, each model left out in turn")
+    head = ["judge", *(f"MAE {name}" for name in _SIGNALS.values()), "Spearman hard", "Spearman soft"]
+    tabulate(screen, head, rows, title="Judges' ratings beside people's, each model left out in turn")
     screen.print(
-        "hard: verdicts; scaled: times one constant; smoothed: wins count as the best of nine shares; soft: sigma(beta "
-        "score)",
+        "MAE in Elo points; hard: verdicts; scaled: these times one constant; smoothed: wins count as the best of nine "
+        "shares; soft: probabilities from scores, sigma(beta score)",
         style="dim",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,17 @@ def test_a_judge_is_held_against_every_vote_on_its_battles() -> None:
     assert by_name["keen"].kappa.value > 0.5 > abs(by_name["dull"].kappa.value)
     assert found.among.value == pytest.approx(2 * np.mean(ann[:80] == bob[:80]) - 1, abs=0.05)
     assert found.alpha.value < found.among.value
+
+
+def test_alpha_takes_people_for_one_judge_by_their_mean_vote() -> None:
+    judge = battles(["a"] * 4, ["b"] * 4, [1, 1, 0, 0], judge=["j"] * 4, instruction=list("wxyz"))
+    crowd = battles(
+        ["a"] * 12, ["b"] * 12, [1, 1, 0] * 2 + [0, 0, 1] * 2, judge=list("ABC") * 4, instruction=list("wwwxxxyyyzzz")
+    )
+    found = people_agreement(merge_orders(judge), crowd, replicates=20)
+    assert found.alpha.value == pytest.approx(1.0), "the majority is always the judge's side"
+    assert found.among.value is not None
+    assert found.among.value < 0.5
+    assert found.judges[0].agreement == pytest.approx(2.0 / 3.0)
+    called = merge_orders(replace(judge, judges=("people",)))
+    assert people_agreement(called, crowd, replicates=20).alpha.value == pytest.approx(1.0)

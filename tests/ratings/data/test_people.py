@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.battles import battles
-from venire.ratings.data.judgments import merge_orders
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.people import human_labels, split_people, with_people
 
 JUDGED = battles(
@@ -64,3 +66,16 @@ def test_a_judge_of_a_table_can_be_people() -> None:
         split_people(JUDGED, ["z"])
     with pytest.raises(InputError, match="nobody else judged"):
         split_people(JUDGED, ["j", "k"])
+
+
+def test_rows_of_one_battle_are_never_independent() -> None:
+    """One vote beside two judges is one vote: without clusters, errors would take it for two."""
+    independent = replace(merge_orders(JUDGED), clustered=False)
+    assert independent.comparisons().cluster is None
+    for votes in (VOTES, select_battles(VOTES, np.array([1]))):  # several votes on a battle, and one on each
+        found = human_labels(independent, votes)
+        data = found.comparisons(independent)
+        assert data.cluster is not None
+        pairs = zip(independent.model_a[found.rows], independent.model_b[found.rows], strict=True)
+        battles_of = {(int(cluster), int(a), int(b)) for cluster, (a, b) in zip(data.cluster, pairs, strict=True)}
+        assert len(battles_of) == len(set(data.cluster.tolist())) == 3

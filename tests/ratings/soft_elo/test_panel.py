@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.soft_elo.cross_validation import baselines, leave_one_out
 from venire.ratings.soft_elo.panel import soft_elo_panel
-from venire.ratings.soft_elo.soft_elo import soft_elo
+from venire.ratings.soft_elo.soft_elo import human_elo, soft_elo
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ def test_each_judge_has_the_beta_of_its_own_rows() -> None:
         alone = soft_elo(data.select(rows), score[rows], human[rows])
         assert judge.fit.beta == pytest.approx(alone.beta)
         assert judge.reliability.ece == pytest.approx(alone.ece)
-        assert judge.battles == 600
+        assert judge.rows == 600
 
 
 def test_a_judge_whose_scores_are_four_times_as_large_changes_nothing() -> None:
@@ -68,6 +69,38 @@ def test_a_judge_without_labels_is_left_out_with_a_warning() -> None:
     assert np.isfinite(found.targets[:600]).all()
     with pytest.raises(InputError, match="labels of people"):
         soft_elo_panel(data, score, np.full(1200, np.nan))
+
+
+def test_leaving_models_out_fits_every_beta_anew_on_its_own_scale() -> None:
+    plain, wide = scored(1.0), scored(4.0)
+    held = [leave_one_out(*table, replicates=0, by_judge=True) for table in (plain, wide)]
+    np.testing.assert_allclose(held[1].judge["soft"].elo, held[0].judge["soft"].elo, atol=1e-6)
+    np.testing.assert_allclose(held[1].beta, held[0].beta / [1.0, 4.0], rtol=1e-9)
+    soft = [baselines(*table, by_judge=True).accuracy["soft"].mae for table in (plain, wide)]
+    assert soft[1] == pytest.approx(soft[0], abs=1e-6)
+    assert abs(baselines(*wide).accuracy["soft"].mae - soft[0]) > 1.0, "one beta for both is another table"
+
+
+def test_leaving_a_model_out_of_one_judge_is_as_before() -> None:
+    data, score, human = scored()
+    rows = np.flatnonzero(data.judge == 0)
+    alone, panel = (
+        leave_one_out(data.select(rows), score[rows], human[rows], replicates=20, by_judge=one) for one in (False, True)
+    )
+    np.testing.assert_allclose(panel.judge["soft"].elo, alone.judge["soft"].elo)
+    np.testing.assert_allclose(panel.beta[:, 0], alone.beta)
+
+
+def test_errors_hold_those_of_every_beta() -> None:
+    """Fewer labels of one judge make its beta, and with it all ratings, less sure."""
+    data, score, human = scored()
+    human[700:] = np.nan
+    found = soft_elo_panel(data, score, human)
+    given = human_elo(data, found.targets)
+    np.testing.assert_allclose(found.ratings.elo, given.elo, atol=1e-6)
+    apart = np.abs(given.elo - 1000.0) > 50.0  # beta stretches ratings, and moves none in the middle
+    assert apart.sum() == 4
+    assert np.all(found.ratings.se[apart] > 2.0 * given.se[apart])
 
 
 @pytest.mark.slow

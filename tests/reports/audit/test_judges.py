@@ -18,7 +18,7 @@ from venire.arena.battles import Battles
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.reports.audit.bias import check_length, check_order, check_own_family
 from venire.reports.audit.finding import Case, Finding
-from venire.reports.audit.panel import check_agreement, check_alike, check_drift
+from venire.reports.audit.panel import check_agreement, check_alike, check_drift, check_people
 
 Check = Callable[[Case], Finding]
 CHECKS: tuple[Check, ...] = (check_order, check_length, check_own_family, check_drift, check_agreement, check_alike)
@@ -215,3 +215,51 @@ def test_planted_faults_are_found_nearly_always() -> None:
         for one in found:
             seen[one.check] += one.worry is True
     assert min(seen.values()) >= 16, seen
+
+
+def beside_people(seed: int, *, noise: float, judge: str = "judge 1") -> Case:
+    """A campaign one of whose judges stands for people; a share `noise` of another's verdicts is drawn by lot."""
+    table = campaign(seed)
+    rng = np.random.default_rng(seed)
+    theirs = table.judge == table.judges.index("judge 0")
+    lots = (table.judge == table.judges.index(judge)) & (rng.random(len(theirs)) < noise)
+    label = np.where(lots, rng.integers(-1, 2, len(theirs)), table.label).astype(np.int8)
+    spoilt = replace(table, label=label)
+    people = select_battles(spoilt, theirs)
+    judges = replace(select_battles(spoilt, ~theirs), people=people)
+    return Case(judges, merge_orders(judges))
+
+
+def test_a_judge_that_does_not_side_with_people_is_named() -> None:
+    honest, odd = check_people(beside_people(2, noise=0.0)), check_people(beside_people(2, noise=1.0))
+    assert (honest.worry, odd.worry) == (False, True)
+    assert honest.figure is not None
+    assert odd.figure is not None
+    assert odd.figure < 0.1 < honest.figure
+    assert odd.says.startswith("judge 1 agrees least with people (kappa ")
+    assert odd.says.endswith("hardly more than by chance")
+    assert odd.details["judges"][0]["judge"] == "judge 1"
+    assert [one["kappa"] for one in odd.details["judges"]] == sorted(one["kappa"] for one in odd.details["judges"])
+
+
+def test_without_enough_votes_nothing_is_said_of_people() -> None:
+    given = beside_people(2, noise=1.0)
+    assert given.battles.people is not None
+    few = replace(given.battles, people=select_battles(given.battles.people, np.arange(10)))
+    assert check_people(replace(given, battles=few)).says == "no judge shares 30 votes with people"
+    none = check_people(replace(given, battles=replace(given.battles, people=None)))
+    assert none.worry is None
+    assert "venire import votes" in none.says
+
+
+def test_people_are_one_of_the_judges_and_not_said_to_judge_by_nothing() -> None:
+    """Where people differ from judges who agree, the judges' common taste may be the fault."""
+    given = beside_people(2, noise=0.0)
+    people = given.battles.people
+    assert people is not None
+    lots = np.random.default_rng(1).integers(-1, 2, len(people.label)).astype(np.int8)
+    apart = replace(given.battles, people=replace(people, label=lots))
+    found = check_agreement(replace(given, battles=apart))
+    assert found.worry is True
+    assert found.says.startswith("people agrees least with the others")
+    assert found.says.endswith("judges share what people do not see, or these vote by lot")

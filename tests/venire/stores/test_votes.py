@@ -45,3 +45,10 @@ def test_votes_on_what_the_store_does_not_have_are_refused_by_row_and_name(
     assert "votes.csv: row 2: model 'nobody' is not in the store" in told.err
     missing = venire("import", "votes", votes, "--as", "crowd", "--store", votes.with_name("none.duckdb"))
     assert (missing.code, missing.out) == (2, "")
+
+
+def test_a_rehearsed_person_s_token_is_believed(venire: Venire, write_campaign: Callable[..., Path]) -> None:
+    """One token a vote is few for any text: a rehearsal is to end without a warning of the provider's counts."""
+    ran = venire("run", write_campaign(instructions=1, judges='[[judge]]\nmodel = "simulated/person@1"\n'), "--yes")
+    assert ran.code == 0, ran.err
+    assert "not believed" not in ran.out + ran.err

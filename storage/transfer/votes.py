@@ -24,6 +24,7 @@ from venire.arena.records import Origin, Status
 from venire.storage.store.store import Commit, Row, Store
 from venire.storage.transfer.formats import read_verdicts
 from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_numbered_battles
+from venire.storage.transfer.formats.columns import condition
 from venire.storage.transfer.formats.source import open_table
 
 __all__ = ["AddedVotes", "VoteFile", "add_votes", "read_votes"]
@@ -37,12 +38,14 @@ _WINNERS = {1: "the first of them", 0: "a tie", -1: "the second of them"}
 class VoteFile:
     """Votes as a file has them: `battles`, whose judges are the annotators, and the row of each (votes,) in the file.
 
-    `rows` is None for formats of other tools, of whose rows one may hold several votes.
+    `rows` is None for formats of other tools, of whose rows one may hold several votes. `origins` are the values of a
+    column `origin`, as tables of battles have it that a store exported.
     """
 
     path: Path
     battles: Battles
     rows: NDArray[np.int64] | None
+    origins: frozenset[str] = frozenset()
 
     def at(self, place: int) -> str:
         """Where a vote stands, for messages."""
@@ -81,7 +84,7 @@ def read_votes(
         given = VoteFile(path, found.fitted(both_bad), None)
     else:
         battles, rows = read_numbered_battles(path, named, where=where)
-        given = VoteFile(path, battles, rows)
+        given = VoteFile(path, battles, rows, _origins(path, named, where))
     _refuse_no_votes(given)
     return given
 
@@ -93,6 +96,18 @@ def _annotators(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
             return {}
         theirs = table.respelt(["annotator"], {}).get("annotator", "annotator")
         return {"judge": theirs} if theirs in table.columns else {}
+
+
+def _origins(path: Path, mapping: Mapping[str, str], where: Mapping[str, str | Sequence[str]]) -> frozenset[str]:
+    """The values of the column `origin` in the rows asked for; none where the file has no such column."""
+    with closing((table := open_table(path)).connection):
+        if "origin" not in table.columns:
+            return frozenset()
+        kept, values = condition(table, where, mapping)
+        query = f"select distinct {table.label('origin')} from {table.reader} where {kept}"
+        with table.errors():
+            found = table.connection.execute(query, [*table.parameters, *values]).fetchall()
+        return frozenset(str(value) for (value,) in found if value is not None)
 
 
 def _refuse_no_votes(given: VoteFile) -> None:
@@ -119,7 +134,8 @@ def add_votes(store: Store, name: str, given: VoteFile, *, origin: Origin | None
 
     A file without annotators holds the votes of one, called as the group. An annotator's votes on one showing are
     numbered in the order of the rows, unless the file numbers them (`repeat`). `origin` is that of the votes, by
-    default "people", or "simulated" where the annotators are simulated models by their names.
+    default "people", or "simulated" where the annotators are simulated models by their names or the file's own column
+    `origin`.
 
     Raises InputError, with nothing imported, for a model or an instruction that the store does not have, for a vote
     that is in the store with another winner, and for a group whose votes are of another origin.
@@ -150,7 +166,17 @@ def add_votes(store: Store, name: str, given: VoteFile, *, origin: Origin | None
 
 
 def _origin(given: VoteFile) -> Origin:
-    """Simulated where every annotator is a simulated model by its name. Raises InputError for some of each."""
+    """Simulated where the file says so, or every annotator is a simulated model by its name.
+
+    Raises InputError for some of each.
+    """
+    if Origin.SIMULATED.value in given.origins:
+        if others := sorted(given.origins - {Origin.SIMULATED.value}):
+            raise InputError(
+                f"{given.path}: votes of origin simulated beside {', '.join(others)}: import simulated people under a "
+                "name of their own (--where origin=simulated)"
+            )
+        return Origin.SIMULATED
     found = {Origin.of_model(one) is Origin.SIMULATED: one for one in given.battles.judges}
     if len(found) > 1:
         raise InputError(

@@ -151,6 +151,21 @@ def test_numbers_that_a_file_gives_its_votes_are_kept_and_may_not_repeat(filled:
         add_votes(filled.store, "more", read_votes(table(tmp_path, "ann,q1,a,b,a,2", "ann,q1,b,a,b,2", head=head)))
 
 
+def test_votes_that_a_store_exported_as_simulated_stay_so_whatever_annotators_are_called(
+    filled: House, tmp_path: Path
+) -> None:
+    """A rehearsal's judges may have names of people: their votes are not those of people."""
+    head = f"origin,{HEAD}"
+    add_votes(filled.store, "crowd", read_votes(table(tmp_path, "simulated,ann,q1,a,b,a", head=head)))
+    (group,) = frames.people(filled.store)
+    assert group.origin is Origin.SIMULATED
+    mixed = table(tmp_path, "simulated,ann,q1,a,b,a", "people,bob,q1,a,b,a", head=head)
+    with pytest.raises(InputError, match="votes of origin simulated beside people"):
+        add_votes(filled.store, "mixed", read_votes(mixed))
+    add_votes(filled.store, "bobs", read_votes(mixed, where={"origin": "people"}))
+    assert {one.name: one.origin for one in frames.people(filled.store)}["bobs"] is Origin.PEOPLE
+
+
 def test_simulated_people_and_people_stay_apart(filled: House, tmp_path: Path) -> None:
     add_votes(filled.store, "crowd", read_votes(table(tmp_path, "simulated/person@1,q1,a,b,a")))
     assert frames.people(filled.store)[0].origin is Origin.SIMULATED

@@ -142,14 +142,15 @@ class Session:
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
-                parse_model(judge.model)
                 try:
+                    parse_model(judge.model)
                     check_rehearsal(judge.protocol, judge.model, judge.options)
                 except InputError as error:
                     raise InputError(f"{campaign.path}: {self.role} {judge.name!r}: {error}") from None
         for kind, path in _sources(campaign.data):
             if not path.is_file():
-                raise InputError(f"{campaign.path}: [data] {kind} names {path}, and there is no such file")
+                what = "which is a folder: name a file in it" if path.is_dir() else "and there is no such file"
+                raise InputError(f"{campaign.path}: [data] {kind} names {path}, {what}")
 
     def __enter__(self) -> Session:
         made_here = not self.campaign.store.exists()

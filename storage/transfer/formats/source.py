@@ -36,6 +36,13 @@ _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json":
 _EXTENSIONS = ".parquet, .csv, .tsv, .jsonl, .ndjson or .json, the text forms also with .gz"
 _NESTED = re.compile(r"STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY|.*\]$")
 _FRACTIONAL = re.compile(r"DOUBLE|FLOAT|DECIMAL")
+_REMEDIES = {
+    "GZIP": "; it ends too early: copy it again, or unpack it",
+    "Parquet": "; write it as Parquet again, or as CSV",
+    "magic bytes": "; write it as Parquet again, or as CSV",
+}
+"""What to do, by a sign in DuckDB's report."""
+
 _CSV_REASONS = {
     "unterminated quote": "a quoted cell does not end; write a quote inside a cell twice",
     "Invalid unicode": "not UTF-8; save the file as UTF-8",
@@ -190,8 +197,10 @@ def open_table(path: TableSource) -> TableFile:
             table = _json(path, connection, _JSON[extension[0]], compression)
         else:
             table = _parquet(path, connection)
+        if list(table.columns) == ["json"]:  # what DuckDB calls values that are no objects
+            raise InputError(f"{path}: its lines are no JSON objects: write one on each line, and no list around them")
         if table.execute("select 1 from {table} limit 1").fetchone() is None:
-            raise InputError(f"{path}: the table has no rows")
+            raise InputError(f"{path}: the table has no rows: write at least one below its header")
     except InputError:
         connection.close()
         raise
@@ -332,7 +341,10 @@ def _unreadable(path: TableSource, error: duckdb.Error) -> InputError:
     malformed = "Malformed JSON" in text and " in line " in text
     if isinstance(path, Path) and malformed and (bad := _bad_line(path)) is not None:
         return InputError(f"{path}: cannot be read: {bad}")
-    return InputError(f"{path}: cannot be read: {f'line {line[1]}: ' if line else ''}{reason}")
+    absolute = path.absolute() if isinstance(path, Path) else path  # DuckDB may name the file once more
+    reason = reason.removesuffix(f": {absolute}").replace(f"File '{absolute}' ", "the file is ")
+    remedy = next((said for sign, said in _REMEDIES.items() if sign in text), "")
+    return InputError(f"{path}: cannot be read: {f'line {line[1]}: ' if line else ''}{reason}{remedy}")
 
 
 def _may_be(ours: str, theirs: str) -> bool:
@@ -348,7 +360,8 @@ def _bad_line(path: Path) -> str | None:
             try:
                 line.isspace() or json.loads(line)
             except ValueError as error:
-                return f"line {number}: no JSON ({str(error).partition(': line')[0]})"
+                why = str(error).partition(": line")[0]
+                return f"line {number}: no JSON ({why}); write one whole object on each line"
     return None
 
 

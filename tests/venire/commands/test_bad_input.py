@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 import socket
 import subprocess
 import sys
@@ -286,3 +288,67 @@ def test_a_store_of_a_format_that_no_version_wrote(venire: Venire, judged: Calla
         connection.execute("update store set format = 0")
     for verb in ("status", "rate"):
         refused(venire(verb, store), "has format 0, which no Venire wrote")
+
+
+def _truncated(folder: Path) -> str:
+    rows = "model_a,model_b,winner\n" + "a,b,model_a\n" * 500
+    (folder / "b.csv.gz").write_bytes(gzip.compress(rows.encode())[:-20])
+    return "b.csv.gz"
+
+
+def _text(name: str, text: str) -> Callable[[Path], str]:
+    def write(folder: Path) -> str:
+        (folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (_truncated, r"b\.csv\.gz: cannot be read: Unexpected end of GZIP stream; it ends too early: copy it again"),
+        (
+            _text("b.parquet", "hello"),
+            r"b\.parquet: cannot be read: .* too small .*; write it as Parquet again",
+        ),
+        (_text("b.jsonl", '[{"model_a": "a"}]'), r"b\.jsonl: its lines are no JSON objects: write one on each line"),
+        (
+            _text("b.jsonl", '{"model_a": "a"}\n{"model_a":\n'),
+            r"line 2: no JSON .*; write one whole object",
+        ),
+        (_text("b.csv", "model_a,model_b,winner\n"), r"b\.csv: the table has no rows: write at least one"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_to_do(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = venire("rate", make(tmp_path))
+    assert (done.code, done.out) == (2, "")
+    assert re.search(said, done.err), done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "simulated/gpt-4-0613@1",
+            "simulated/gpt-9@1",
+            r"small\.toml: judge 'gpt-4-0613': .* names no profile",
+        ),
+        ("simulated/gpt-4-0613@1", "simulated/gpt-4-0613", r"small\.toml: judge 'gpt-4-0613': .* write simulated/"),
+        ('"instructions.jsonl"', '"."', r"small\.toml: \[data\] instructions names .*, which is a folder: name a file"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_named_with_its_file_and_judge(
+    venire: Venire, write_campaign: Callable[..., Path], old: str, new: str, said: str
+) -> None:
+    path = write_campaign()
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    done = venire("plan", path)
+    assert (done.code, done.out) == (2, "")
+    assert re.search(said, done.err), done.err

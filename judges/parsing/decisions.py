@@ -72,9 +72,11 @@ _OWN = tuple(
         rf"(?:is|was|to be|provides|provided|gives|gave|did|has|had|does|performed) (?:an? |the )?{_MORE}",
     )
 )
+_CRITERION = r"\b(?! (?:at|in|for|on|with|when|suited)\b)(?! \w{1,16}(?:ed|en|ing)\b)"
+"""Not behind it: what a side is better at, or how it is made ("better divided into parts")."""
 _STATED = re.compile(
     rf"(?:^|, |\b(?:overall|therefore|thus|hence|conclusion|summary|result|opinion|so|reason),? )"
-    rf"{_ANY_SIDE}{_WHOSE} (?:is|was|wins|performed|did) {_BETTER}\b(?! (?:at|in|for|on|with|when|suited)\b)",
+    rf"{_ANY_SIDE}{_WHOSE} (?:is|was|wins|performed|did) {_BETTER}{_CRITERION}",
     _FLAGS,
 )
 _TIES = re.compile(
@@ -170,7 +172,6 @@ _X = (
 """A side, also by a word for its number or by its bare letter."""
 _BARE_X = re.compile(_X, _FLAGS)
 _THE_REPLY = rf"(?:one|reply|{_WORK})"
-_CRITERION = r"\b(?! (?:at|in|for|on|with|when|suited)\b)"
 _PREFERRED = tuple(
     re.compile(pattern, _FLAGS)
     for pattern in (

@@ -144,6 +144,7 @@ DECIDED = {
     "five-point": {
         "B is shorter but A is right.\nA>B": 1,
         "A is better overall.\nA>>B": 1,
+        "The second answer is better divided into parts, and each part does one thing.\nA>B": 1,
         "- A is right\n- B is wrong\n\nA>>B": 1,
         "回答Aの方が優れています。\nA>B": 1,
     },

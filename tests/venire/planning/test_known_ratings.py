@@ -93,7 +93,6 @@ def test_models_without_a_reference_are_said_and_not_refused(
     ("rows", "more", "said"),
     [
         ("y,1\nz,2\n", (), "rates none of the models that were judged; it rates y, z; judged were a, b, c, d"),
-        ("a,1\n", ("--compare",), "leave out --compare"),
     ],
 )
 def test_a_reference_that_cannot_serve_is_refused_in_words(

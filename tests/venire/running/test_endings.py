@@ -38,7 +38,7 @@ def test_a_judge_that_always_says_first_has_a_board(venire: Venire, write_campai
     monkeypatch.setattr("venire.simulation.comparisons._verdict", lambda ask, said: "1")
     done = venire("run", write_campaign(), "--yes")
     assert done.code == 0, done.err
-    assert "Pearson none" in done.out
+    assert "agreement with the reference: none: all ratings of one side are equal" in done.out
     assert "Judges" in done.out
 
 

@@ -538,6 +538,8 @@ def _people_facts(judgments: Judgments, people: Battles | None, options: Options
                     "votes": one.votes,
                     "decided": one.decided,
                     "agreement": one.agreement,
+                    "agreement_lo": one.agreement_lo,
+                    "agreement_hi": one.agreement_hi,
                     "kappa": coefficient_json(one.kappa),
                 }
                 for one in found.judges

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.ratings.agreement.chance_corrected import Coefficient, human_kappa, krippendorff_alpha
+from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.people import HumanLabels, free_name, human_labels, with_people
 
@@ -21,8 +22,9 @@ Vector = NDArray[np.float64]
 class JudgeAndPeople:
     """One judge beside people, over `votes` on `battles` that it judged as well.
 
-    `agreement` is the share of votes for the same side where both decided (`decided` of them), `kappa` Cohen's over
-    win, tie and loss, a vote at a time: what one person says more of another's vote is in `PeopleAgreement.among`.
+    `agreement` is the share of votes for the same side where both decided (`decided` of them), from `agreement_lo` to
+    `agreement_hi` at 95 %, clustered by instruction. `kappa` is Cohen's over win, tie and loss, a vote at a time: what
+    one person says more of another's vote is in `PeopleAgreement.among`.
     """
 
     judge: str
@@ -30,6 +32,8 @@ class JudgeAndPeople:
     votes: int
     decided: int
     agreement: float | None
+    agreement_lo: float | None
+    agreement_hi: float | None
     kappa: Coefficient
 
 
@@ -76,13 +80,17 @@ def _of_judge(
     at, human = found.rows[rows], found.human[rows]
     y = judgments.y[at]
     decided = (y != 0.5) & (human != 0.5)
-    same = (y > 0.5) == (human > 0.5)
+    same = ((y > 0.5) == (human > 0.5))[decided]
+    share = clustered_mean(same.astype(np.float64), judgments.instruction[at][decided])
+    lo, hi = share.share_interval()
     return JudgeAndPeople(
         judge=name,
         battles=len(np.unique(at)),
         votes=len(at),
         decided=int(decided.sum()),
-        agreement=float(same[decided].mean()) if decided.any() else None,
+        agreement=share.value,
+        agreement_lo=lo,
+        agreement_hi=hi,
         kappa=human_kappa(y, human, cluster=judgments.instruction[at], replicates=replicates, seed=seed),
     )
 

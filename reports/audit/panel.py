@@ -31,11 +31,11 @@ ODD_SHARE = 0.5
 MIN_ALPHA = 0.1
 """Krippendorff's alpha below which the judges agree hardly more than by chance."""
 
-MIN_KAPPA = 0.1
-"""Cohen's kappa with people below which a judge sides with them hardly more than by chance."""
+MIN_SAME_WINNER = 0.55
+"""Share of votes for a judge's winner, of those that both decided; a judge that draws lots has 0.5."""
 
 MIN_VOTES = 30
-"""Votes on a judge's battles below which its agreement with people says nothing."""
+"""Decided votes on a judge's battles below which its agreement with people says nothing."""
 
 ALIKE_EXCESS = 0.1
 """How far two judges may agree beyond the agreement that all judges share."""
@@ -125,43 +125,55 @@ def check_alike(case: Case) -> Finding:
 
 
 def check_people(case: Case) -> Finding:
-    """Whether every judge agrees with people's votes beyond chance, over win, tie and loss."""
+    """Whether every judge names people's winners more often than lots would.
+
+    Ties are left out: people who tie often have a small kappa with everybody, and with one another.
+    """
     name, people = "people-agreement", case.battles.people
     if people is None or not len(people.label):
         told = "there are no votes of people: `venire import votes` brings them, --human NAME names those of several"
-        return Finding(name, None, None, MIN_KAPPA, told)
+        return Finding(name, None, None, MIN_SAME_WINNER, told)
     try:
         found = people_agreement(case.judgments, people, seed=case.options.seed)
     except VenireError as error:
-        return Finding(name, None, None, MIN_KAPPA, str(error))
-    judges = [one for one in found.judges if one.votes >= MIN_VOTES and one.kappa.value is not None]
+        return Finding(name, None, None, MIN_SAME_WINNER, str(error))
+    judges = sorted((one for one in found.judges if one.decided >= MIN_VOTES), key=_same_winner)
     if not judges:
-        return Finding(name, None, None, MIN_KAPPA, f"no judge shares {MIN_VOTES} votes with people")
-    against = [one for one in judges if one.kappa.hi is not None and one.kappa.hi < MIN_KAPPA]
-    least = min(against or judges, key=lambda one: (one.kappa.value or 0.0, one.judge))
-    says = f"{least.judge} agrees least with people ({_kappa(least)})"
-    if found.among.value is not None:
-        says += f"; people among themselves have Krippendorff's alpha {found.among.value:.2f}"
+        return Finding(name, None, None, MIN_SAME_WINNER, f"no judge shares {MIN_VOTES} decided votes with people")
+    against = [one for one in judges if one.agreement_hi is not None and one.agreement_hi < MIN_SAME_WINNER]
+    least = (against or judges)[0]
+    says = f"{least.judge} names people's winner in {_same_winner(least)[0]:.0%} of {least.decided:,} decided votes"
+    if least.kappa.value is not None:
+        says += f" (kappa with ties {least.kappa.value:.2f}{_among(found.among.value)})"
     if against:
-        says += ": it sides with them hardly more than by chance"
+        says += ": hardly more often than lots would"
     details = {
         "judges": [
-            {"judge": one.judge, "votes": one.votes, "agreement": one.agreement, "kappa": one.kappa.value}
-            | {"lo": one.kappa.lo, "hi": one.kappa.hi}
-            for one in sorted(judges, key=lambda one: (one.kappa.value or 0.0, one.judge))[:_SHOWN]
+            {
+                "judge": one.judge,
+                "votes": one.votes,
+                "decided": one.decided,
+                "agreement": one.agreement,
+                "lo": one.agreement_lo,
+                "hi": one.agreement_hi,
+                "kappa": one.kappa.value,
+            }
+            for one in judges[:_SHOWN]
         ],
         "alpha": found.alpha.value,
         "alpha_among_people": found.among.value,
     }
-    return Finding(name, bool(against), round(least.kappa.value or 0.0, 6), MIN_KAPPA, says, details)
+    return Finding(name, bool(against), round(_same_winner(least)[0], 6), MIN_SAME_WINNER, says, details)
 
 
-def _kappa(one: JudgeAndPeople) -> str:
-    """Kappa with its interval, and how often both name the same winner."""
-    told = f"kappa {one.kappa.value:.2f}"
-    told += "" if one.kappa.lo is None or one.kappa.hi is None else f", {one.kappa.lo:.2f} to {one.kappa.hi:.2f}"
-    same = "" if one.agreement is None else f", the same winner in {one.agreement:.0%} of {one.decided} votes"
-    return f"{told}, {one.votes} votes{same}"
+def _same_winner(one: JudgeAndPeople) -> tuple[float, str]:
+    """The share of decided votes for the judge's winner, and the judge's name, to sort by."""
+    return (1.0 if one.agreement is None else one.agreement), one.judge
+
+
+def _among(alpha: float | None) -> str:
+    """What people reach among themselves, where it is known."""
+    return "" if alpha is None else f"; alpha of people among themselves {alpha:.2f}"
 
 
 def _agreement(case: Case) -> JudgeAgreement | str:

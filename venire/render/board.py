@@ -451,12 +451,13 @@ def show_people(screen: Console, people: Mapping[str, Any]) -> None:
                 f"{one['battles']}",
                 f"{one['votes']}",
                 _share(one["agreement"]),
+                _judge_interval(one["agreement_lo"], one["agreement_hi"]),
                 _number(one["kappa"]["value"]),
                 _judge_interval(one["kappa"]["lo"], one["kappa"]["hi"]),
             ]
             for one in judges
         ]
-        head = ["judge", "battles", "votes", "same winner", "kappa", "95 %"]
+        head = ["judge", "battles", "votes", "same winner", "95 %", "kappa", "95 %"]
         tabulate(screen, head, rows, title=f"Judges and people   votes: {people['origin']}")
     screen.print(_people_line(people) + _alphas(people), style="dim")
 

@@ -57,3 +57,17 @@ def test_alpha_takes_people_for_one_judge_by_their_mean_vote() -> None:
     assert found.judges[0].agreement == pytest.approx(2.0 / 3.0)
     called = merge_orders(replace(judge, judges=("people",)))
     assert people_agreement(called, crowd, replicates=20).alpha.value == pytest.approx(1.0)
+
+
+def test_ties_count_in_kappa_and_in_no_share_of_winners() -> None:
+    """Two people differ on one battle, and one of them ties the other, as the judge does."""
+    judge = battles(["a", "a"], ["b", "c"], [1, 0.5], judge=["j", "j"], instruction=["q", "r"])
+    people = battles(["b", "a", "c"], ["a", "b", "a"], [1, 1, 0.5], judge=["A", "B", "A"], instruction=["q", "q", "r"])
+    found = people_agreement(merge_orders(judge), people, replicates=20)
+    (one,) = found.judges
+    assert (one.battles, one.votes, one.decided, one.agreement) == (2, 3, 2, 0.5)
+    assert one.kappa.observed == pytest.approx(2.0 / 3.0), "a tie of both agrees"
+    assert found.among.items == 1, "one battle has two annotators"
+    voted = battles(["a"], ["c"], [1], judge=["A"], instruction=["r"])
+    (tied,) = people_agreement(merge_orders(judge), voted, replicates=20).judges
+    assert (tied.votes, tied.decided, tied.agreement, tied.agreement_lo) == (1, 0, None, None)

@@ -197,10 +197,11 @@ def open_table(path: TableSource) -> TableFile:
             table = _json(path, connection, _JSON[extension[0]], compression)
         else:
             table = _parquet(path, connection)
-        if list(table.columns) == ["json"]:  # what DuckDB calls values that are no objects
-            raise InputError(f"{path}: its lines are no JSON objects: write one on each line, and no list around them")
         if table.execute("select 1 from {table} limit 1").fetchone() is None:
-            raise InputError(f"{path}: the table has no rows: write at least one below its header")
+            raise InputError(f"{path}: the table has no rows: write at least one")
+        if extension[0] in _JSON and list(table.columns) == ["json"]:  # what DuckDB calls values that are no objects
+            how = "one for each row" if extension[0] == ".json" else "one on each line, and no list around them"
+            raise InputError(f"{path}: its values are no JSON objects: write {how}")
     except InputError:
         connection.close()
         raise

@@ -47,7 +47,7 @@ def test_a_board_in_json_is_read_and_rows_of_json_too(write: Write) -> None:
         ("known.csv", "model,score\na,1\n", "columns found: model, score"),
         ("known.csv", "Model,Elo\na,1\n", "columns model and elo (or rating)"),
         ("votes.csv", "model_a,model_b,winner\na,b,tie\n", "columns found: model_a, model_b, winner"),
-        ("known.json", "[1, 2]", "columns model and elo"),
+        ("known.json", "[1, 2]", "its values are no JSON objects: write one for each row"),
         ("known.csv", "model,elo\na,1\na,2\n", 'row 2: "a" has a rating in an earlier row'),
         ("known.csv", "model,elo\n,1\n", 'row 1: "model" is empty'),
         ("known.csv", "model,elo\na,high\n", 'row 1: the rating is "high"'),

@@ -312,7 +312,7 @@ def _text(name: str, text: str) -> Callable[[Path], str]:
             _text("b.parquet", "hello"),
             r"b\.parquet: cannot be read: .* too small .*; write it as Parquet again",
         ),
-        (_text("b.jsonl", '[{"model_a": "a"}]'), r"b\.jsonl: its lines are no JSON objects: write one on each line"),
+        (_text("b.jsonl", '[{"model_a": "a"}]'), r"b\.jsonl: its values are no JSON objects: write one on each line"),
         (
             _text("b.jsonl", '{"model_a": "a"}\n{"model_a":\n'),
             r"line 2: no JSON .*; write one whole object",

@@ -8,7 +8,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -45,20 +46,42 @@ __all__ = [
 ]
 
 _REPORT_EVERY = 500
+_GROUPS = ("dialect", "prompt_style")
+"""Columns that tell which replies were asked for in the same words; the first that a table has is taken."""
+_MANY = 0.01
+"""Another dialect that reads more than this share of all replies, none of which the chosen one reads, is mentioned."""
 _VERDICTS: tuple[VerdictSide, ...] = ("first", "second", "tie")
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyGroup:
+    """Replies that are read in one dialect: those with one value in a column, or all; and how many were read."""
+
+    value: str | None
+    """What the column says of them; None without a column, and for cells that are empty."""
+    dialect: str
+    rows: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
 class ParseSummary:
-    """The result of reading a table: the dialect and who chose it, rows, and counts of each verdict and rule."""
+    """The result of reading a table: dialects and who chose them, rows, and counts of each verdict and rule."""
 
     table: Path
     out: Path | None
-    dialect: str
+    column: str | None
+    """The table's column that tells replies of different prompts from one another."""
+    groups: Sequence[ReplyGroup]
     chosen: bool
     rows: int
     verdicts: Mapping[str, int]
     rules: Mapping[str, int]
+
+    @property
+    def dialect(self) -> str:
+        """The dialects that were used, each once."""
+        return ", ".join(dict.fromkeys(group.dialect for group in self.groups))
 
     @property
     def read(self) -> int:
@@ -71,6 +94,8 @@ class ParseSummary:
             "out": None if self.out is None else str(self.out),
             "dialect": self.dialect,
             "dialect_chosen": self.chosen,
+            "grouped_by": self.column,
+            "groups": [asdict(group) for group in self.groups],
             "rows": self.rows,
             "read": self.read,
             "unreadable": self.rows - self.read,
@@ -91,8 +116,9 @@ def parse_table(
 ) -> ParseSummary:
     """Read the column `raw_output` of a table and write the table with the columns `verdict`, `status` and `rule`.
 
-    Without `out` the table is written to standard output as CSV. `progress` is called with the number of replies read
-    so far; where no dialect is named, `note` is called with a sentence about the chosen dialect.
+    Where no dialect is named, a column `dialect` names one for each row, and replies with the same `prompt_style` have
+    their own; `note` is called with a sentence about each dialect that was chosen. Without `out` the table is written
+    to standard output as CSV. `progress` is called with the number of replies read so far.
     Raises InputError for an invalid table, column, dialect or output path.
     """
     if unknown := set(mapping) - {"raw_output"}:
@@ -100,13 +126,16 @@ def parse_table(
     if name is not None:
         _dialect(name)  # refused before the table is read
     with closing(open_annotated(path, "raw_output", mapping, out)) as table:
+        column = None if name is not None else next((one for one in _GROUPS if one in table.columns), None)
         try:
-            dialect, readings, found = read_replies(_counted(table, progress), name)
+            groups, notes, readings = _read_groups(
+                _counted(table, progress), repeat(None) if column is None else table.cells(column), column, name
+            )
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        if found and note is not None:
-            best = found[0]
-            note(f"dialect: {best.name}, reads {best.read} of {len(readings)} replies{_beside(best, found)}")
+        if note is not None:
+            for sentence in notes:
+                note(sentence)
         table.add(
             {
                 f"{prefix}verdict": [one.verdict for one in readings],
@@ -120,16 +149,59 @@ def parse_table(
             csv.writer(sys.stdout, lineterminator="\n").writerows(table.lines())
             sys.stdout.flush()
     counts = Counter(one.verdict for one in readings)
-    rules = Counter(one.rule for one in readings if one.status is Status.OK)
+    used = {rule.name: 0 for group in groups for rule in VERDICT_FORMATS[group.dialect].rules}
     return ParseSummary(
         table=path,
         out=out,
-        dialect=dialect.name,
-        chosen=name is None,
+        column=column,
+        groups=groups,
+        chosen=name is None and column != "dialect",
         rows=len(readings),
         verdicts={verdict: counts[verdict] for verdict in _VERDICTS},
-        rules={rule.name: rules[rule.name] for rule in dialect.rules},
+        rules=used | Counter(one.rule for one in readings if one.rule is not None),
     )
+
+
+def _read_groups(
+    texts: Iterable[str | None], cells: Iterable[str | None], column: str | None, name: str | None
+) -> tuple[list[ReplyGroup], list[str], list[FormatReading]]:
+    """Replies read by groups of equal `cells`: the groups, a sentence for each choice, and all readings in order."""
+    members: dict[str | None, list[int]] = {}
+    tried: list[dict[str, FormatReading]] = []
+    for at, (text, cell) in enumerate(zip(texts, cells, strict=False)):
+        value = cell or None
+        try:
+            named = _dialect(value) if column == "dialect" and value else None if name is None else _dialect(name)
+        except InputError as error:
+            raise InputError(f"row {at + 1}: {error}; or name one for all rows with --dialect") from None
+        members.setdefault(value, []).append(at)
+        tried.append(_tried(text, named))
+    chosen: dict[str | None, str] = {}
+    notes: list[str] = []
+    for value, rows in members.items():
+        where = "" if column is None else f"{column} {'(empty)' if value is None else plain(value)}: "
+        if len(tried[rows[0]]) == 1:
+            chosen[value] = next(iter(tried[rows[0]]))
+        elif (found := _candidates([tried[at] for at in rows])) or len(members) == 1:
+            found = [replace(one, example=one.example and rows[one.example - 1] + 1) for one in found]
+            try:
+                best = choose_format(found, len(rows))
+            except InputError as error:
+                raise InputError(f"{where}{error}") from None
+            chosen[value] = best.name
+            beside = _beside(best, found, len(rows))
+            notes.append(f"{where}dialect: {best.name}, reads {best.read} of {len(rows)} replies{beside}")
+    # A group of which nothing is read, such as refusals, does not stop the others.
+    usual = Counter(chosen.values()).most_common(1)
+    other = usual[0][0] if usual else choose_format([], len(tried)).name
+    readings = [FormatReading()] * len(tried)
+    groups = []
+    for value, rows in members.items():
+        dialect = chosen.get(value, other)
+        for at in rows:
+            readings[at] = tried[at][dialect]
+        groups.append(ReplyGroup(value, dialect, len(rows), sum(readings[at].verdict is not None for at in rows)))
+    return groups, notes, readings
 
 
 def _dialect(name: str) -> VerdictFormat:
@@ -156,26 +228,38 @@ def read_replies(
     None among `texts` is a missing reply. Raises InputError for an unknown dialect, where no dialect reads any reply,
     and where two dialects that read the same replies disagree.
     """
-    if dialect is not None:
-        known = _dialect(dialect)
-        return known, [FormatReading() if text is None else read_verdict(text, known) for text in texts], []
-    readings: dict[str, list[FormatReading]] = {name: [] for name in VERDICT_FORMATS}
-    for text in texts:
-        for name, reading in (
-            dict.fromkeys(VERDICT_FORMATS, FormatReading()) if text is None else read_in_every_format(text)
-        ).items():
-            readings[name].append(reading)
-    found = rank_formats({name: [one.verdict for one in column] for name, column in readings.items()})
-    best = choose_format(found, len(next(iter(readings.values()))))
-    return VERDICT_FORMATS[best.name], readings[best.name], found
+    named = None if dialect is None else _dialect(dialect)
+    tried = [_tried(text, named) for text in texts]
+    if named is not None:
+        return named, [one[named.name] for one in tried], []
+    found = _candidates(tried)
+    best = choose_format(found, len(tried))
+    return VERDICT_FORMATS[best.name], [one[best.name] for one in tried], found
 
 
-def _beside(best: FormatCandidate, found: Sequence[FormatCandidate]) -> str:
+def _tried(text: str | None, dialect: VerdictFormat | None) -> dict[str, FormatReading]:
+    """The readings of one reply by dialect: the one named, or all."""
+    if text is None:
+        return dict.fromkeys(VERDICT_FORMATS if dialect is None else [dialect.name], FormatReading())
+    return read_in_every_format(text) if dialect is None else {dialect.name: read_verdict(text, dialect)}
+
+
+def _candidates(tried: Sequence[Mapping[str, FormatReading]]) -> list[FormatCandidate]:
+    return rank_formats({name: [one[name].verdict for one in tried] for name in VERDICT_FORMATS})
+
+
+def _beside(best: FormatCandidate, found: Sequence[FormatCandidate], rows: int) -> str:
     against = [one for one in found if one.against]
     same = [one.name for one in found if one is not best and one.read == best.read]
     notes = [f"{one.name} reads {one.read}, {one.against} of them otherwise" for one in against]
     if same:
         notes.append(f"{', '.join(same)} would read the same")
+    other = max(found, key=lambda one: one.read - one.both)
+    if other.read - other.both > _MANY * rows:
+        notes.append(
+            f"{other.name} reads {other.read - other.both} of those left: were there several prompts, name each "
+            f"reply's in a column {_GROUPS[-1]}, or its dialect in a column {_GROUPS[0]}"
+        )
     return f" ({'; '.join(notes)})" if notes else ""
 
 

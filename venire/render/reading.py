@@ -22,6 +22,11 @@ def show_parsed(screen: Console, summary: ParseSummary) -> None:
     """Print what was read: verdicts, then rules."""
     screen.print(f"{summary.out}: {summary.rows} rows, {summary.read} read, {summary.rows - summary.read} unreadable")
     screen.print(", ".join(f"{verdict} {count}" for verdict, count in summary.verdicts.items()))
+    if summary.column is not None:
+        lines = [
+            (plain(one.value or "(empty)"), one.dialect, f"{one.rows:,}", f"{one.read:,}") for one in summary.groups
+        ]
+        tabulate(screen, (plain(summary.column), "dialect", "replies", "read"), lines)
     rows = [(rule, f"{count:,}") for rule, count in summary.rules.items() if count]
     if rows:
         tabulate(screen, (f"rule of {summary.dialect}", "replies"), rows)

@@ -39,12 +39,24 @@ class Annotated:
         self._table = table
         self._column = column
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of the table's columns."""
+        return tuple(self._table.columns)
+
     def texts(self) -> Iterator[str | None]:
-        """The cells of the column in the table's order; an empty cell of CSV or TSV is None."""
+        """The cells of the column that is read, in the table's order; an empty cell of CSV or TSV is None."""
         with self._table.errors():
             result = self._table.execute(f"select {self._table.text(self._column)} from {{table}}")
             while rows := result.fetchmany(_ROWS):
                 yield from (row[0] for row in rows)
+
+    def cells(self, column: str) -> list[str | None]:
+        """All cells of another column, as labels."""
+        with self._table.errors():
+            return [
+                cell for (cell,) in self._table.execute(f"select {self._table.label(column)} from {{table}}").fetchall()
+            ]
 
     def add(self, columns: Mapping[str, Sequence[str | None]]) -> None:
         """Keep new columns, a cell for each row in the table's order; raises InputError where a name is taken."""

@@ -89,6 +89,8 @@ def test_json_lines_keep_numbers_lists_and_texts_as_they_stand(venire: Venire, t
         "out": str(out),
         "dialect": "mt-bench",
         "dialect_chosen": True,
+        "grouped_by": None,
+        "groups": [{"value": None, "dialect": "mt-bench", "rows": 2, "read": 1}],
         "rows": 2,
         "read": 1,
         "unreadable": 1,
@@ -239,3 +241,54 @@ def test_the_table_of_dialects_shows_an_example_of_each_rule_and_what_is_read_fr
     listed = venire("parse", "--list", "--json").json()
     assert {"zero-one-two", "arena-hard", "alpaca-eval", "json", "scores"} <= {one["name"] for one in listed}
     assert all(one["rules"] and one["labels"] for one in listed)
+
+
+def grouped(folder: Path, column: str, rows: list[tuple[str, str]]) -> Path:
+    path = folder / "mixed.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([(column, "raw_output"), *rows])
+    return path
+
+
+MIXED = [
+    ("plain", "1"),
+    ("cot", "A is thorough.\n\nMy final verdict is: [[B]]"),
+    ("plain", "2\nIt is shorter."),
+    ("cot", "Both err. [[C]]"),
+    ("plain", "0"),
+    ("", "I cannot help with that."),
+]
+
+
+def test_prompts_of_one_table_have_their_own_dialects(venire: Venire, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    done = venire("parse", grouped(tmp_path, "prompt_style", MIXED), "-o", out)
+    assert done.code == 0
+    assert [row["verdict"] for row in rows_of(out.read_text())] == ["first", "second", "second", "tie", "tie", ""]
+    assert "prompt_style plain: dialect: zero-one-two, reads 3 of 3 replies" in done.err
+    assert "prompt_style cot: dialect: mt-bench, reads 2 of 2 replies" in done.err
+    summary = venire("parse", tmp_path / "mixed.csv", "-o", out, "--json")
+    groups = json.loads(summary.out)["groups"]
+    assert [(one["value"], one["rows"], one["read"]) for one in groups] == [
+        ("plain", 3, 3),
+        ("cot", 2, 2),
+        (None, 1, 0),
+    ]
+
+
+def test_without_such_a_column_those_left_are_mentioned(venire: Venire, tmp_path: Path) -> None:
+    done = venire("parse", grouped(tmp_path, "note", MIXED))
+    assert "mt-bench reads 2 of those left: were there several prompts" in done.err
+    assert [row["verdict"] for row in rows_of(done.out)] == ["first", "", "second", "", "tie", ""]
+
+
+def test_a_column_names_the_dialect_of_each_row_and_an_unknown_one_is_refused(venire: Venire, tmp_path: Path) -> None:
+    dialects = {"plain": "one-two-three", "cot": "mt-bench", "": ""}
+    rows = [(dialects[style], text) for style, text in [*MIXED, ("plain", "3")]]
+    done = venire("parse", grouped(tmp_path, "dialect", rows))
+    assert [row["verdict"] for row in rows_of(done.out)] == ["first", "second", "second", "tie", "", "", "tie"]
+    refused = venire("parse", grouped(tmp_path, "dialect", [("mt-bench", "[[A]]"), ("mtbench", "[[B]]")]))
+    assert refused.code == 2
+    assert 'row 2: no dialect "mtbench"; is "mt-bench" meant?' in refused.err
+    assert "--dialect" in refused.err
+    assert venire("parse", tmp_path / "mixed.csv", "--dialect", "mt-bench").code == 0

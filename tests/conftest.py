@@ -9,10 +9,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import settings
 from ry import Client
 
 from venire.judges.providers import Endpoint, connections, http_provider
 from venire.orchestrator.recording.events import Events
+from venire.storage.store import connection
+
+# A test that needs more examples says so itself.
+settings.register_profile("venire", max_examples=40, deadline=None)
+settings.load_profile("venire")
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +37,12 @@ def no_room_under_its_bare_name() -> Iterator[None]:
     yield
     rooms = {"arena", "configs", "judges", "orchestrator", "ratings", "reports", "simulation", "storage"}
     assert not rooms & sys.modules.keys()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_a_store() -> None:
+    """Workers share the cores; a second thread of DuckDB takes an eighth more time for stores this small."""
+    connection.THREADS = 1
 
 
 @pytest.fixture(scope="session", autouse=True)

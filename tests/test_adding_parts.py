@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "protocol": ("venire-scale", "scale", "SCALE", "judges/protocols/scale/__init__.py", "two-stage"),
@@ -50,6 +52,7 @@ round = 10
 """
 
 
+@pytest.mark.slow
 def test_each_part_is_one_file_and_one_line(tmp_path: Path) -> None:
     product = tmp_path / "venire"
     shutil.copytree(ROOT / "venire", product, ignore=shutil.ignore_patterns("__pycache__"))

@@ -27,6 +27,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]
     return found[0], found[1]
 
 
+@pytest.mark.slow
 def test_the_wheel_has_one_top_level_name(wheels: tuple[set[str], set[str]]) -> None:
     tops = {name.split("/")[0] for name in wheels[0]}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"venire"}

@@ -187,7 +187,6 @@ def test_the_origin_comes_from_the_model_name_and_is_part_of_the_key(model: str,
 
 
 @given(st.lists(words, max_size=4), st.lists(words, max_size=4))
-@settings(deadline=None)
 def test_other_turns_have_another_key(one: list[str], other: list[str]) -> None:
     assert (instruction_key(one) == instruction_key(other)) == (one == other)
 
@@ -198,7 +197,6 @@ def test_turns_cannot_be_split_again() -> None:
 
 
 @given(st.text(alphabet="ab1", min_size=3, max_size=6), st.data())
-@settings(deadline=None)
 def test_the_parts_of_a_completion_cannot_be_split_again(joined: str, data: st.DataObject) -> None:
     def split() -> tuple[str, str, str]:
         i, j = sorted(data.draw(st.tuples(st.integers(0, len(joined)), st.integers(0, len(joined)))))
@@ -211,7 +209,6 @@ def test_the_parts_of_a_completion_cannot_be_split_again(joined: str, data: st.D
 
 
 @given(st.text(alphabet="ab2", min_size=4, max_size=6), st.data())
-@settings(deadline=None)
 def test_the_parts_of_a_respondent_cannot_be_split_again(joined: str, data: st.DataObject) -> None:
     def split() -> Respondent:
         i, j, k = sorted(data.draw(st.tuples(*[st.integers(0, len(joined))] * 3)))
@@ -232,14 +229,12 @@ def test_options_and_prompts_cannot_stand_for_each_other() -> None:
 
 
 @given(digests, digests, digests, digests, st.integers(1, 99))
-@settings(deadline=None)
 def test_the_order_shown_is_part_of_the_key(judge: bytes, asked: bytes, a: bytes, b: bytes, repeat: int) -> None:
     assume(a != b)
     assert trial_key(judge, asked, (a, b), repeat) != trial_key(judge, asked, (b, a), repeat)
 
 
 @given(words)
-@settings(deadline=None)
 def test_kinds_never_meet(text: str) -> None:
     assert len({instruction_key((text,)), prompt_digest(text), text_digest(text)}) == 3
 
@@ -268,7 +263,6 @@ def test_thousands_of_trials_have_as_many_keys() -> None:
 
 
 @given(words, words)
-@settings(deadline=None)
 def test_a_fence_is_sixteen_hexadecimal_digits_of_text_and_constant(one: str, other: str) -> None:
     mine = fence(one, b"store one")
     assert len(mine) == 16
@@ -298,7 +292,6 @@ lanes = st.builds(
 @given(
     words, lanes, st.none() | st.just(TokenPrice(1, 2)), st.booleans(), st.none() | st.just(1200.0), st.none() | words
 )
-@settings(deadline=None)
 def test_what_a_judge_is_called_costs_and_runs_on_is_not_part_of_its_key(
     name: str, lane: LaneSettings, price: TokenPrice | None, free: bool, elo: float | None, family: str | None
 ) -> None:
@@ -308,7 +301,6 @@ def test_what_a_judge_is_called_costs_and_runs_on_is_not_part_of_its_key(
 
 
 @given(st.permutations(list(OPTIONS)))
-@settings(deadline=None)
 def test_options_in_another_order_have_the_same_key(order: list[str]) -> None:
     assert keys_of(judge("j", options={name: OPTIONS[name] for name in order})) == keys_of(judge("j"))
 

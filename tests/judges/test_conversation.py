@@ -56,7 +56,7 @@ def in_one_go(name: str, script: Sequence[Reply]) -> tuple[list[Request], Outcom
 
 
 @given(names, scripts)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=60)
 def test_every_prefix_of_replies_resumes_to_the_same_request(name: str, script: list[Reply]) -> None:
     requests, outcome = in_one_go(name, script)
     assert outcome is not None
@@ -67,7 +67,6 @@ def test_every_prefix_of_replies_resumes_to_the_same_request(name: str, script: 
 
 
 @given(names, scripts, st.lists(replies, min_size=1, max_size=3))
-@settings(deadline=None)
 def test_replies_left_over_change_nothing(name: str, script: list[Reply], more: list[Reply]) -> None:
     requests, outcome = in_one_go(name, script)
     over = [*script[: len(requests)], *more]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.records import Ballot, GeneratedText, Grade, Outcome, Preference, Reading, Status
@@ -44,13 +44,11 @@ def test_a_is_shown_first_unless_swapped() -> None:
 
 
 @given(preferences, st.booleans())
-@settings(deadline=None)
 def test_a_verdict_does_not_depend_on_the_order_shown(preference: Preference, swapped: bool) -> None:
     assert orient(KEY, swapped, read(preference)) == orient(KEY, not swapped, read(mirrored(preference)))
 
 
 @given(preferences)
-@settings(deadline=None)
 def test_one_reading_in_the_other_order_negates(preference: Preference) -> None:
     straight, swapped = (orient(KEY, order, read(preference)) for order in BOTH_ORDERS)
     assert straight.label is not None

@@ -6,7 +6,7 @@ from importlib.resources import files
 from string import Template
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
@@ -182,7 +182,6 @@ def test_a_judges_own_text_stands_in_for_the_protocols_and_for_no_other() -> Non
     assert entry.texts(own)[1] == ("binary/repair", repair, own["prompt.repair"])
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["$$", "$first", "${first}", "$First", "$second.", "$", "${", "text", " ", "$9", "é"])))
 def test_a_prompt_is_filled_in_as_the_standard_librarys_template(parts: list[str]) -> None:
     text, values = "".join(parts), {"first": "1 $second $$", "second": "2"}

@@ -217,6 +217,7 @@ def _without_classes(pattern: str) -> str:
     return re.sub(r"\[(?:\\.|[^\]\\])*\]", "", re.sub(r"\\[^\w\[\]]", "", pattern))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "filler", ['"', "'", "`", "“", "<think>", "</think>", '{"', "> ", "[[A]] ", "I choose ", "\n", "(", "1\n"]
 )

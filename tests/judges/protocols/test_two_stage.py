@@ -228,7 +228,6 @@ def test_no_prompt_names_a_model_or_the_instructions_id() -> None:
 
 
 @given(st.text(max_size=8), st.text(max_size=8), st.none() | st.text(max_size=8), st.text(max_size=8))
-@settings(deadline=None)
 def test_labels_do_not_reach_the_judge(name: str, category: str, reference: str | None, model: str) -> None:
     plain = material("Longest river of Europe?")
     labelled = Material(

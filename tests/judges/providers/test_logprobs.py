@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.judges.protocols.binary import log_odds
@@ -130,7 +130,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(told=JSON, text=st.sampled_from(["1", "2", "", "1 2", " 1\n"]))
 def test_nothing_that_can_stand_there_is_an_error_or_an_impossible_number(told, text):
     for read in (read_content, read_candidates):

@@ -147,6 +147,7 @@ for outcome in run(here.ask(sys.argv[2], os.environ["OUR_PROXY"], 2)):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 @pytest.mark.parametrize("login", ["", LOGIN])
 def test_a_tunnel_is_opened_and_only_the_vendor_sees_the_key(good: Any, login: str, loop: str) -> None:

@@ -78,6 +78,7 @@ HOSTILE = [
 HOSTILE += ["<<<", "judge ", "verdict: \n", "선택 이 답변", "wähle ", ". " + "-" * 15, "diese antwort "]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
     def seconds(length: int) -> float:

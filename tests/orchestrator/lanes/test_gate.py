@@ -169,6 +169,7 @@ def test_no_minute_of_the_provider_sees_more_tokens_than_allowed(
             assert most_within(60, sent) <= limit
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(rate=st.one_of(st.integers(1, 1199), st.integers(1200, 20_000)), late=st.sampled_from([0.0, 0.05]), seed=seeds)
 @example(rate=1, late=0.05, seed=0)

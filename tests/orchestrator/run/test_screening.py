@@ -96,6 +96,7 @@ def mutated(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(["", PLAIN, "\n"])) + form(changed) + draw(st.sampled_from(["", "\n", PLAIN, "\n\n."]))
 
 
+@pytest.mark.slow
 @given(st.lists(text | spaced | mutated(), min_size=40, max_size=40))
 @settings(deadline=None, max_examples=60)
 def test_whatever_is_suspected_is_a_candidate(texts: list[str]) -> None:

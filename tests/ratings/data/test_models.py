@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
@@ -45,7 +45,6 @@ def test_equals_fall_at_random_by_the_seed() -> None:
     assert next(iter(once[0].dropped.values())).endswith("at random")
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(85, 100)), max_size=12), st.randoms())
 def test_what_is_kept_is_apart_and_nothing_is_lost(rows: list[tuple[int, int]], random: Any) -> None:
     named = [(f"m{place}", right / 200, parsed / 100) for place, (right, parsed) in enumerate(rows)]

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
@@ -51,7 +51,6 @@ def test_rules_by_example(text: str, headers: int, bold: int, lists: int) -> Non
     assert style(text) == Style(len(text), len(text.split()), headers, bold, lists)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="#*_-`~ \n1.a)", max_size=60))
 def test_any_text_has_counts_and_one_without_code_has_those_of_plain_patterns(text: str) -> None:
     found = style(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -114,7 +114,6 @@ def test_many_rows_start_from_a_sample_and_end_at_the_same_maximum() -> None:
     assert found.ratings.diagnostics["iterations"] <= 4
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_neither_row_order_nor_names_nor_sides_nor_halved_doubles_matter(seed: int) -> None:
     data, x, _, _ = simulated(120, models=3, seed=1, clusters=15)

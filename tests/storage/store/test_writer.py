@@ -41,6 +41,7 @@ def test_duckdb_divides_its_work_again_once_the_last_row_is_written(house: Any) 
     def threads() -> int:
         return int(house.store.connection.execute("select current_setting('threads')").fetchone()[0])
 
+    house.store.divide_work()
     before = threads()
     writer = Writer(house.store)
     while_writing = threads()

@@ -375,6 +375,7 @@ def test_plans_of_one_campaign_over_other_data_are_both_in_force_and_plan_no_tri
     assert ask(path, "select in_force from campaign") == [(1,)]
 
 
+@pytest.mark.slow
 def test_rounds_that_are_out_of_force_stay_so(folder: Path) -> None:
     a = Kept(folder / "a.duckdb", ("q1", "q2"), settings='{"x":1}')
     with open_store(a.path) as store:
@@ -411,6 +412,7 @@ def test_reference_answers_fill_up(folder: Path) -> None:
     assert ask(path, told) == [("x", "This."), ("y", "So.")]
 
 
+@pytest.mark.slow
 def test_what_contradicts_is_refused_by_name_and_nothing_is_left(folder: Path) -> None:
     a = Kept(folder / "a.duckdb")
     cases = {
@@ -456,6 +458,7 @@ def test_the_order_of_readings_is_that_in_which_they_were_made(folder: Path, two
     assert merged.rows["verdicts"] == 2
 
 
+@pytest.mark.slow
 def test_a_log_beside_a_store_is_read_and_left(
     folder: Path, two: tuple[Kept, Kept], in_process: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -124,6 +124,7 @@ def test_json_without_an_output_is_no_traceback(monkeypatch: pytest.MonkeyPatch)
     write_json({"a": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_an_output_that_is_full_is_named_once(battles: Path, flags: list[str]) -> None:
     full = Path("/dev/full")
@@ -137,6 +138,7 @@ def test_an_output_that_is_full_is_named_once(battles: Path, flags: list[str]) -
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_went_away_ends_it_quietly(battles: Path) -> None:
     command = shlex.join([sys.executable, "-m", "venire", "rate", str(battles), "--bootstrap", "0", "--json"])
     done = subprocess.run(["sh", "-c", f"{command} | true"], capture_output=True, text=True, check=False)

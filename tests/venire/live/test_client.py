@@ -322,6 +322,7 @@ def test_queries_beside_the_writer_see_whole_commits_and_the_run_ends_complete(t
     assert all(attempts >= 2 * verdicts for attempts, _, _, verdicts in seen)
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_a_socket_that_confuses_nobody(
     write_campaign: Write, serve: Serve, venire: Venire, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -22,6 +22,7 @@ max_tokens = 300
 """
 
 
+@pytest.mark.slow
 def test_what_will_not_fit_is_told_before_it_is_asked_and_counted_when_it_was_not_sent(
     venire: Venire, write_campaign: Write, folder: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_context_that_cannot_be_is_refused(venire: Venire, write_campaign: Wri
     assert said in " ".join(refused.err.split())
 
 
+@pytest.mark.slow
 def test_a_file_without_the_new_keys_is_the_same_as_before_and_a_larger_context_asks_for_amend(
     venire: Venire, write_campaign: Write, folder: Path
 ) -> None:

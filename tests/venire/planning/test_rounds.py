@@ -198,6 +198,7 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_plan(
     assert go(path).statistics.calls == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "turn"),
     [
@@ -299,6 +300,7 @@ def test_a_round_is_cut_to_what_the_budget_pays_for_and_no_battle_is_left_half_j
     assert [one[1] for one in seen(path)] == [40, 50]
 
 
+@pytest.mark.slow
 def test_a_plan_that_the_budget_ends_early_says_so_and_goes_on_with_a_larger_one(write: Write) -> None:
     plan = "[plan]\ninstructions = 16\npolicy = 'information'\nround = 40\nbattles = 120\n"
     judge = JUDGE.format("gpt-4-0613", "binary", "price = { input = 1.0, output = 2.0 }")
@@ -315,6 +317,7 @@ def test_a_plan_that_the_budget_ends_early_says_so_and_goes_on_with_a_larger_one
     assert further.progress.planned == 240
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "method"), [("balanced", "bradley-terry"), ("information", "even-pairs")])
 def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_that_its_policy_chose(
     write: Write, policy: str, method: str
@@ -437,6 +440,7 @@ def go_amended(path: Path) -> CampaignSummary:
         return session.run(embedded=Embedded(direct=True))
 
 
+@pytest.mark.slow
 def test_rounds_that_were_paid_stay_when_budget_rules_or_later_phases_change(write: Write) -> None:
     # planned anew from what little is left, a raised budget would lose most of what was paid
     plan = "[plan]\ninstructions = 16\npolicy = 'information'\nround = 20\nbattles = {}\n{}"
@@ -482,6 +486,7 @@ def test_a_later_phase_that_cannot_be_is_refused_when_it_is_added(policy: str, s
         go_amended(path)
 
 
+@pytest.mark.slow
 def test_what_was_judged_costs_nothing_in_a_plan_that_is_made_anew(write: Write) -> None:
     """The danger: with the budget spent a new plan was cut to one battle, though all it wanted was judged and paid."""
     plan = "[plan]\ninstructions = 16\npolicy = '{}'\nround = 30\nbattles = 60\n{}"
@@ -574,6 +579,7 @@ def test_a_policy_that_changes_is_planned_anew(write: Write) -> None:
         assert [one.policy for one in plans.rounds(store, 1)] == ["balanced"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "budget"),
     [

@@ -51,6 +51,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_table_over_seeds_holds_runs_means_and_differences(venire: Venire, file: Path, scratch: Path) -> None:
     csv_file = file.with_name("t.csv")
     done = venire("simulate", file, "--judges", 1, "--judges", 2, *TINY, "--json", "--csv", csv_file)

@@ -68,6 +68,7 @@ def test_battles_ahead_count_for_models_that_the_first_round_does_not_show(
     assert next(one["battles"] for one in told["widths"]["curve"] if one["plan"] == "this plan") == every
 
 
+@pytest.mark.slow
 def test_nothing_is_ahead_of_a_plan_that_its_budget_has_ended(venire: Venire, write_campaign: Write) -> None:
     """The danger: what was left covered battles as expected, but no call at its worst: nothing was to be asked."""
     file = write_campaign(judge=PRICED, more="[budget]\nmoney = 0.9")

@@ -22,6 +22,7 @@ def told(venire: Venire, file: Path) -> Any:
     return venire("status", file.parent / "small.duckdb", "--json").json()["campaigns"][0]["forecast"]
 
 
+@pytest.mark.slow
 def test_what_was_expected_stands_beside_what_was_paid(write_campaign: Write, venire: Venire) -> None:
     file = write_campaign(judge=PRICED, instructions=2, more="[budget]\ncalls = 60")
     planned = venire("plan", file, "--json").json()
@@ -39,6 +40,7 @@ def test_what_was_expected_stands_beside_what_was_paid(write_campaign: Write, ve
     assert "trials since the first forecast were to cost" in venire("status", file.parent / "small.duckdb").out
 
 
+@pytest.mark.slow
 def test_the_first_forecast_is_kept_and_an_amended_plan_has_its_own(write_campaign: Write, venire: Venire) -> None:
     file = write_campaign(judge=PRICED, instructions=2, more="[budget]\ncalls = 60")
     assert venire("run", file, "--yes").code == 3

@@ -149,12 +149,14 @@ def test_they_keep_their_contracts(run: Run, sides: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_scale_that_is_rehearsed_the_wrong_way_round_does_not_keep_its_contract(run: Run) -> None:
     done = run("-c", TURNED)
     assert done.returncode == 1
     assert "the better model wins" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_protocol_that_cannot_be_rehearsed_is_refused_before_anything_is_made(
     run: Run, campaign: Callable[[str], Path]
 ) -> None:
@@ -166,6 +168,7 @@ def test_a_protocol_that_cannot_be_rehearsed_is_refused_before_anything_is_made(
     assert not path.with_suffix(".duckdb").exists()
 
 
+@pytest.mark.slow
 def test_prompts_that_a_simulated_judge_takes_for_another_protocol_s_are_refused(
     run: Run, campaign: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -212,6 +215,7 @@ def test_a_provider_of_another_package_is_asked(run: Run, campaign: Callable[[st
     assert "96" in firsts.stdout, firsts.stdout + firsts.stderr  # 6 pairs, 8 instructions, both orders
 
 
+@pytest.mark.slow
 def test_a_format_of_another_package_is_imported_and_rated(run: Run, sides: Path) -> None:
     done = run("-m", "venire", "import", "sides", sides, "--store", "s.duckdb")
     assert (done.returncode, "6 instructions and 12 completions new" in done.stdout) == (0, True), done.stderr

@@ -72,6 +72,7 @@ def asked(file: Path, *, direct: bool, **options: Any) -> tuple[Any, dict[str, l
 MORE = 'protocol = "{protocol}"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["two-stage", pytest.param("criteria", marks=pytest.mark.slow), "listwise"])
 def test_a_store_made_without_http_holds_what_one_made_over_http_does(
     protocol: str, write_campaign: Callable[..., Path]
@@ -86,6 +87,7 @@ def test_a_store_made_without_http_holds_what_one_made_over_http_does(
     assert seconds > 1.0
 
 
+@pytest.mark.slow
 def test_two_simulations_are_alike_to_the_last_bit_with_their_times_and_their_order(
     write_campaign: Callable[..., Path],
 ) -> None:

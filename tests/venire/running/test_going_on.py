@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 from venire.simulation.faults import Faults
 from venire.simulation.server import JudgeServer
@@ -22,6 +23,7 @@ Serve = Callable[..., AbstractContextManager[JudgeServer]]
 SOME = "[budget]\ncalls = 40"
 
 
+@pytest.mark.slow
 def test_new_models_in_the_store_do_not_stop_a_campaign_that_is_under_way(
     venire: Venire, write_campaign: Write, folder: Path
 ) -> None:
@@ -119,6 +121,7 @@ def test_the_board_of_a_store_has_the_seed_and_the_families_of_its_campaign(
     assert all(judge["matchups"] == 10 for judge in board["judges"])
 
 
+@pytest.mark.slow
 def test_a_budget_counts_calls_of_unknown_cost_across_runs(venire: Venire, write_campaign: Write, serve: Serve) -> None:
     """The danger: a call that was cut may have been billed; forgetting it at a resumption spends its money twice."""
     with serve(faults=Faults(cut=0.5)) as server:

@@ -119,6 +119,7 @@ def test_a_run_that_is_refused_as_a_whole_fails_names_the_key_and_goes_on_by_its
     assert "the limiter made" in mended.err
 
 
+@pytest.mark.slow
 def test_a_text_that_is_refused_fails_alone_once_any_other_was_answered(
     venire: Venire, write_campaign: Write, upstream: Upstream
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_text_that_is_refused_fails_alone_once_any_other_was_answered(
     assert "2 trials failed: HTTP 400: this text will not do (2)" in done.err
 
 
+@pytest.mark.slow
 def test_failures_of_an_endpoint_that_was_changed_are_tried_again_by_themselves(
     venire: Venire, write_campaign: Write, upstream: Upstream
 ) -> None:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from venire.simulation.server import JudgeServer
 
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
@@ -20,6 +22,7 @@ def few_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
 
 
+@pytest.mark.slow
 def test_more_concurrency_than_files_slows_a_run_and_fails_nothing(
     venire: Callable[..., Any], start: Callable[..., Any], write_campaign: Callable[..., Path], serve: Serve
 ) -> None:

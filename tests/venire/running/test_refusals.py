@@ -81,6 +81,7 @@ def test_a_completion_that_a_filter_always_refuses_fails_in_its_trials_and_all_o
     assert len(server.ledger.entries) == CALLS, "nothing was answered twice"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "status", [pytest.param(401, marks=pytest.mark.slow), pytest.param(402, marks=pytest.mark.slow), 403]
 )

@@ -204,6 +204,7 @@ def test_when_the_last_key_is_refused_it_ends_with_1_and_goes_on_with_good_keys_
         assert len(server.ledger.entries) == CALLS
 
 
+@pytest.mark.slow
 def test_a_fallback_does_the_rest_when_the_first_endpoint_fails_for_good(
     venire: Venire, write_campaign: Write, serve: Serve
 ) -> None:
@@ -231,6 +232,7 @@ def test_a_fallback_does_the_rest_when_the_first_endpoint_fails_for_good(
     assert rows(path, "select count(*) from failure") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_lane_that_nobody_answers_is_given_up_after_its_patience_with_1_and_says_so(
     venire: Venire, write_campaign: Write, serve: Serve
 ) -> None:

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from venire.simulation.faults import Faults
 from venire.simulation.ledger import LedgerEntry
 from venire.simulation.server import JudgeServer
@@ -79,6 +81,7 @@ def test_a_changed_file_is_refused_whatever_changed_and_amend_plans_anew(
     assert status["campaigns"][0]["progress"]["missing"] == 0
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_taken_out_is_no_longer_asked_nor_rated(venire: Venire, write_campaign: Write) -> None:
     path = write_campaign(more="[budget]\ncalls = 60")
     assert venire("run", path, "--yes").code == 3
@@ -121,6 +124,7 @@ def test_steps_that_fail_end_it_with_4_until_they_are_tried_again(
         assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_faults_change_calls_and_never_a_verdict(venire: Venire, write_campaign: Write, serve: Serve) -> None:
     boards = []
     faults = Faults(0.03, 0.03, 0.01, 0.03, 0.03, retry_after_s=0.01, timeout_s=0.05)
@@ -160,6 +164,7 @@ def test_ctrl_c_stops_gently_and_the_same_command_goes_on(
         assert len(server.ledger.entries) == 2 * TRIALS
 
 
+@pytest.mark.slow
 def test_sigterm_is_ctrl_c(start: Start, write_campaign: Write, serve: Serve) -> None:
     process: list[subprocess.Popen[str]] = []
 

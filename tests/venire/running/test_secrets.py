@@ -89,6 +89,7 @@ def test_no_byte_of_store_log_or_output_is_the_key(
             assert form not in content, name
 
 
+@pytest.mark.slow
 def test_a_store_that_is_cut_short_keeps_no_key_in_its_log(
     careless: str, write_campaign: Callable[..., Path], start: Callable[..., Any], folder: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_served_model_that_changes_is_told_of_at_the_end_of_a_run_and_in_its_s
     assert re.search(warning, again.err), "a board is shown, and what it rests on changed"
 
 
+@pytest.mark.slow
 def test_one_model_and_many_fingerprints_are_a_quiet_line_and_no_drift(
     run: Callable[[], tuple[Any, Any, Any]], script: Script
 ) -> None:

@@ -127,7 +127,7 @@ def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
         "removed",
         pytest.param("replaced", marks=pytest.mark.slow),
         pytest.param("moved away", marks=pytest.mark.slow),
-        "replaced with its log",
+        pytest.param("replaced with its log", marks=pytest.mark.slow),
         "the journal",
         pytest.param("overwritten", marks=pytest.mark.slow),
         "truncated",
@@ -209,6 +209,7 @@ def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
     assert board(venire, path) == expected
 
 
+@pytest.mark.slow
 def test_a_store_that_is_taken_away_after_the_last_call_is_noticed_too(
     venire: Venire, write_campaign: Callable[..., Path], serve: Serve, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_whoever_wants_to_pay_for_it_may_and_the_end_is_no_success(
     assert mumbler.calls >= 6
 
 
+@pytest.mark.slow
 def test_it_stops_alone_and_a_judge_of_the_same_lane_that_can_be_read_goes_on(
     venire: Venire, write_campaign: Write, mumbler: Mumbler
 ) -> None:
@@ -152,6 +153,7 @@ def board(venire: Venire, write_campaign: Write, mumbler: Mumbler) -> Callable[[
     return make
 
 
+@pytest.mark.slow
 def test_a_placement_by_it_stops_and_fails(venire: Venire, board: Callable[[str], Path], mumbler: Mumbler) -> None:
     store = board("")
     texts = store.with_name("new.jsonl")
@@ -161,6 +163,7 @@ def test_a_placement_by_it_stops_and_fails(venire: Venire, board: Callable[[str]
     assert "none could be read (20 unreadable)" in done.err
 
 
+@pytest.mark.slow
 def test_battles_bounds_what_a_placement_asks_readable_or_not(
     venire: Venire, board: Callable[[str], Path], mumbler: Mumbler
 ) -> None:

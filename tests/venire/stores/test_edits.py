@@ -196,6 +196,7 @@ def test_copies_from_a_file_are_not_asked_for_again(venire: Venire, campaign: Ca
     assert "copies edited as 'echo' that were not asked of this editor" in refused.err
 
 
+@pytest.mark.slow
 def test_the_budget_of_edits_ends_them_with_3_and_what_was_written_counts(
     venire: Venire, write_campaign: Callable[..., Path]
 ) -> None:

@@ -187,7 +187,10 @@ def test_pairs_that_were_written_are_battles_that_the_chosen_won(venire: Venire,
     }
 
 
-@pytest.mark.parametrize("form", sorted(with_writers()))
+WRITTEN = sorted(with_writers())
+
+
+@pytest.mark.parametrize("form", [WRITTEN[0], *(pytest.param(one, marks=pytest.mark.slow) for one in WRITTEN[1:])])
 def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path, tmp_path: Path, form: str) -> None:
     words = ("store", "export", kept, "-o", tmp_path / "out", "--format", form)
     done = venire(*words, "--json")

@@ -138,6 +138,7 @@ def test_contestants_that_were_stopped_are_gone_on_with_by_the_verb_that_asks_th
     assert "What is settled so far: venire status " in done.err
 
 
+@pytest.mark.slow
 def test_what_contestants_wrote_later_is_planned_while_no_judge_was_asked_or_with_amend(
     venire: Venire, write: Callable[..., Path]
 ) -> None:

@@ -61,6 +61,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files.os, "access", lambda path, mode: mode != os.W_OK)
 
 
+@pytest.mark.slow
 def test_a_store_on_a_read_only_file_system_is_read_and_nothing_of_it_changes(
     judged: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_a_store_that_another_user_writes_is_held_by_that_process(
         open_store(path, create=False, to_read=True)
 
 
+@pytest.mark.slow
 def test_a_campaign_file_or_its_folder_names_its_store_in_every_verb_that_takes_one(
     venire: Venire, judged: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_run_after_it_asks_nothing(venire: Venire, store: Path, ties_only: Non
     assert "nothing was asked" in done.err
 
 
+@pytest.mark.slow
 def test_a_kill_in_its_commit_leaves_the_earlier_reading_in_force(venire: Venire, store: Path, start: Start) -> None:
     board = venire("rate", store, "--json").out
     killed = start("-c", KILLED, store)

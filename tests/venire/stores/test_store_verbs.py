@@ -193,6 +193,7 @@ def test_a_campaign_goes_on_in_the_merged_store_and_pays_only_for_the_rest(venir
         assert left <= session.spending.calls - before <= 3 * left
 
 
+@pytest.mark.slow
 def test_calls_that_a_killed_run_announced_are_on_the_account_of_the_merged_store(venire: Venire, kept: Path) -> None:
     """The danger: the journal lies beside the store, and a merge that reads the store alone forgets the money."""
     made = _script("make")

@@ -111,7 +111,7 @@ def go(store: Store, one: JudgeSettings, provider: Judge) -> tuple[PlannedCampai
     ways, prices = {one.lane.routes[0].identity: provider}, {"m": PRICE}
 
     async def run() -> CampaignSummary:
-        return await run_campaign(store, asked, planned, ways, prices, clock=clock, group_seconds=0.001)
+        return await run_campaign(store, asked, planned, ways, prices, clock=clock, inline=True)
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         return planned, runner.run(run())

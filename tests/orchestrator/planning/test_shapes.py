@@ -127,7 +127,7 @@ def go(
             {judge.lane.routes[0].identity: providers[judge.name] for judge in asked.judges},
             {judge.name: PRICE for judge in asked.judges},
             clock=clock,
-            group_seconds=0.001,
+            inline=True,
         )
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:

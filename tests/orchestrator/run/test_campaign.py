@@ -116,7 +116,7 @@ def go(
     after: Callable[[], None] = lambda: None,
     warn: Callable[[str], None] | None = None,
     prices: Mapping[str, TokenPrice] | None = None,
-    group_seconds: float = 0.001,
+    group_seconds: float | None = None,
 ) -> CampaignSummary:
     clock = virtual(store)
     planned = plan_campaign(store, asked)
@@ -137,7 +137,8 @@ def go(
             stop=stop,
             progress=progress,
             warn=warn,
-            group_seconds=group_seconds,
+            group_seconds=group_seconds or 0.001,
+            inline=group_seconds is None and not asked.strict,
         )
         after()
         return summary
@@ -373,7 +374,7 @@ def test_a_store_that_fails_stops_the_run_within_a_handful_of_calls(
     provider.before = settle_down
     monkeypatch.setattr(Store, "commit", commit)
     with pytest.raises(StoreError, match="the disk is full"):
-        go(store, campaign(), provider)
+        go(store, campaign(), provider, group_seconds=0.001)
     assert len(provider.sent) <= failed_at[0] + 3
 
 

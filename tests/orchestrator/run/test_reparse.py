@@ -129,7 +129,7 @@ def run(store: Store, asked: CampaignSettings, *scripts: Script) -> Ending:
     prices = {one.name: PRICE for one in asked.judges}
 
     async def go() -> Ending:
-        done = await run_campaign(store, asked, planned, settings, prices, clock=clock, group_seconds=0.001)
+        done = await run_campaign(store, asked, planned, settings, prices, clock=clock, inline=True)
         return done.ending
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:

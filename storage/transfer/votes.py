@@ -23,7 +23,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.storage.store.store import Commit, Row, Store
 from venire.storage.transfer.formats import read_verdicts
-from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_numbered_battles
+from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battle_table
 from venire.storage.transfer.formats.columns import condition
 from venire.storage.transfer.formats.source import open_table
 
@@ -46,6 +46,8 @@ class VoteFile:
     battles: Battles
     rows: NDArray[np.int64] | None
     origins: frozenset[str] = frozenset()
+    left_aside: Sequence[str] = ()
+    """Columns of a plain table of which nothing was read."""
 
     def at(self, place: int) -> str:
         """Where a vote stands, for messages."""
@@ -67,10 +69,11 @@ def read_votes(
     form: str | None = None,
     *,
     mapping: Mapping[str, str] = {},
+    values: Mapping[str, str] = {},
     where: Mapping[str, str | Sequence[str]] = {},
     both_bad: BothBad = "tie",
 ) -> VoteFile:
-    """The votes of a file that `venire rate` reads; `form`, `mapping`, `where` and `both_bad` are as there.
+    """The votes of a file that `venire rate` reads; `form`, `mapping`, `values`, `where`, `both_bad` are as there.
 
     A column `annotator` is taken for `judge`, which it may be called as well. Raises InputError that names file, row
     and value: for a file without instructions, and for weights and shares, which a vote has not.
@@ -78,24 +81,14 @@ def read_votes(
     if {"judge", "annotator"} <= mapping.keys():
         raise InputError(f"{path}: --map names both judge and annotator; a table of votes has one of them")
     named = {"judge" if ours == "annotator" else ours: theirs for ours, theirs in mapping.items()}
-    named = {**_annotators(path, named), **named}
-    found = read_verdicts([path], form, mapping=named, where=where)
+    found = read_verdicts([path], form, mapping=named, where=where, values=values)
     if found is not None:
         given = VoteFile(path, found.fitted(both_bad), None)
     else:
-        battles, rows = read_numbered_battles(path, named, where=where)
-        given = VoteFile(path, battles, rows, _origins(path, named, where))
+        table = read_battle_table(path, named, values=values, where=where)
+        given = VoteFile(path, table.battles, table.rows, _origins(path, named, where), table.left_aside)
     _refuse_no_votes(given)
     return given
-
-
-def _annotators(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
-    """`annotator` as the column of judges, where the file has one and no `judge`."""
-    with closing((table := open_table(path)).connection):
-        if "judge" in mapping or "judge" in table.columns or "judge" in table.respelt(["judge"], {}):
-            return {}
-        theirs = table.respelt(["annotator"], {}).get("annotator", "annotator")
-        return {"judge": theirs} if theirs in table.columns else {}
 
 
 def _origins(path: Path, mapping: Mapping[str, str], where: Mapping[str, str | Sequence[str]]) -> frozenset[str]:

@@ -37,6 +37,7 @@ def audit(
     form: str | None = None,
     both_bad: BothBad | None = None,
     baseline: str | None = None,
+    values: Mapping[str, str] | None = None,
 ) -> Audit:
     """Audit a store's campaign (the only one, unless named), or files or a table of verdicts.
 
@@ -47,7 +48,7 @@ def audit(
     False
     """
     rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    return audited(Source(places(source), campaign, *rest), options, checks)
+    return audited(Source(places(source), campaign, *rest, values=values or {}), options, checks)
 
 
 def audited(

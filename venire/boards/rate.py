@@ -42,7 +42,7 @@ from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
 from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
-from venire.storage.transfer.formats.battles import read_battles
+from venire.storage.transfer.formats.battles import read_battle_table
 from venire.storage.transfer.formats.judged import ImportedVerdicts
 from venire.storage.transfer.formats.source import TableSource
 from venire.storage.transfer.formats.tables import read_reference
@@ -89,7 +89,8 @@ __all__ = [
 class Source:
     """The source of verdicts: a store's campaign, or files or a table in memory, and how to read them.
 
-    `mapping` maps our column names to the files', `where` keeps rows by column and value, `cluster` names the column
+    `mapping` maps our column names to the files', `values` a table's words for winners to ours, `where` keeps rows by
+    column and value, `cluster` names the column
     whose rows share their noise ("none": no column). `origin` is the origin of a file's verdicts, by default
     "recorded"; a store contains its own. `form` is the files' format (`storage.transfer.formats`), by default inferred
     from the columns. `both_bad` sets how a "both are bad" verdict counts, and `baseline` is the opponent of all models
@@ -111,6 +112,7 @@ class Source:
     reference: Path | None = None
     unranked: Unranked = "below"
     human: str | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,7 @@ def rate(
     accuracy_baseline: float = 0.0,
     figures: Figures | None = None,
     human: str | None = None,
+    values: Mapping[str, str] | None = None,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
@@ -352,6 +355,7 @@ def rate(
         baseline,
         None if reference is None else Path(reference),
         human=human,
+        values=values or {},
     )
     in_order = options is not None and options.order == "given"
     verdicts = read(found, () if options is None else options.covariates, in_order=in_order)
@@ -376,6 +380,7 @@ def compare(
     baseline: str | None = None,
     reference: Path | str | None = None,
     human: str | None = None,
+    values: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Several methods side by side on the same verdicts: the named methods, or all that apply.
 
@@ -387,7 +392,7 @@ def compare(
     """
     rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
     given = None if reference is None else Path(reference)
-    verdicts = read(Source(places(source), campaign, *rest, given, human=human))
+    verdicts = read(Source(places(source), campaign, *rest, given, human=human, values=values or {}))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
@@ -515,6 +520,7 @@ def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
 def _refuse_for_store(source: Source) -> None:
     given = {
         "--map": source.mapping,
+        "--value": source.values,
         "--where": source.where,
         "--origin": source.origin,
         "--format": source.form,
@@ -533,6 +539,7 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
         raise InputError(f"{source.paths[0]} is a table of battles and has no campaigns: leave --campaign out")
     origins = [source.origin or Origin.RECORDED]
     given = {
+        "--value": source.values,
         "--both-bad": source.both_bad,
         "--baseline": source.baseline,
         "--covariate": features,
@@ -545,7 +552,12 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
         return Verdicts(replace(voted, clustered=source.cluster != "none"), origins)
     form = TABLE if source.cluster not in (None, "none") or features else source.form
     found: ImportedVerdicts | None = read_verdicts(
-        source.paths, form, mapping=source.mapping, baseline=source.baseline, where=source.where
+        source.paths,
+        form,
+        mapping=source.mapping,
+        values=source.values,
+        baseline=source.baseline,
+        where=source.where,
     )
     if found is not None:
         both_bad = source.both_bad or "tie"
@@ -558,14 +570,15 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
             f"{source.paths[0]} is a plain table, which names both models and knows no both-bad verdicts: leave "
             "--both-bad and --baseline out"
         )
-    battles = read_battles(
+    table = read_battle_table(
         source.paths[0],
         source.mapping,
+        values=source.values,
         where=source.where,
         cluster=source.cluster,
         features=[name for name in features if name != "position"],
     )
-    return Verdicts(battles, origins)
+    return Verdicts(table.battles, origins, facts=table.facts())
 
 
 def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence[str] = ()) -> Verdicts:

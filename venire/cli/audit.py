@@ -22,6 +22,7 @@ from venire.cli.options import (
     MERGE,
     ORIGIN,
     SEED,
+    VALUE,
     WHERE,
     named_stores,
 )
@@ -43,6 +44,7 @@ def audit(
     strict: bool = typer.Option(False, "--strict", help="End with exit code 1 when a check worries."),
     campaign: str | None = CAMPAIGN,
     mapping: list[str] = MAPPING,
+    values: list[str] = VALUE,
     where: list[str] = WHERE,
     cluster: str | None = CLUSTER,
     covariate: list[str] = typer.Option(
@@ -83,7 +85,7 @@ def audit(
     from venire.render.screen import console
 
     source = replace(
-        verdict_source(paths, campaign, mapping, where, cluster, origin, form, both_bad, baseline), human=human
+        verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline), human=human
     )
     options = Options(
         merge=merge,

@@ -11,7 +11,7 @@ import typer.main
 
 from venire.arena.choices import BothBad, TableKind
 from venire.cli.help import HELP, Verb, VerbGroup
-from venire.cli.options import BOTH_BAD, FORMAT, JSON, MAPPING, WHERE, named_store
+from venire.cli.options import BOTH_BAD, FORMAT, JSON, MAPPING, VALUE, WHERE, named_store
 
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.texts import Reader
@@ -92,6 +92,7 @@ def votes(
     name: str = typer.Option(..., "--as", metavar="NAME", help="What these people are called from now on."),
     store: Path = _STORE,
     mapping: list[str] = MAPPING,
+    values: list[str] = VALUE,
     where: list[str] = WHERE,
     form: str | None = FORMAT,
     both_bad: BothBad | None = BOTH_BAD,
@@ -107,25 +108,32 @@ def votes(
     """
     from dataclasses import asdict
 
-    from venire.cli.options import column_map, write_json
+    from venire.cli.options import column_map, value_map, write_json
     from venire.cli.options import where as values_by_column
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.votes import add_votes, read_votes
     from venire.wording import plain
 
     given = read_votes(
-        path, form, mapping=column_map(mapping), where=values_by_column(where), both_bad=both_bad or "tie"
+        path,
+        form,
+        mapping=column_map(mapping),
+        values=value_map(values),
+        where=values_by_column(where),
+        both_bad=both_bad or "tie",
     )
     with open_store(store, create=False) as opened:
         added = add_votes(opened, name, given)
     if as_json:
-        write_json({"store": str(store), "people": name, **asdict(added)})
+        write_json({"store": str(store), "people": name, **asdict(added), "left_aside": list(given.left_aside)})
         return
     without = f", {added.without_winner} rows without a winner left out" if added.without_winner else ""
     typer.echo(
         f"{path}: {added.votes:,} votes of {plain(name)} new in {store} ({added.annotators:,} new annotators), "
         f"{added.known:,} known already{without}"
     )
+    if given.left_aside:
+        typer.echo(f"columns left aside: {plain(', '.join(given.left_aside))}")
 
 
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")

@@ -38,6 +38,7 @@ __all__ = [
     "ORIGIN",
     "SEED",
     "STORE",
+    "VALUE",
     "WHERE",
     "YES",
     "agree",
@@ -48,6 +49,7 @@ __all__ = [
     "judge_weights",
     "named_store",
     "named_stores",
+    "value_map",
     "verdict_source",
     "where",
     "write_json",
@@ -91,6 +93,13 @@ YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
 CAMPAIGN = typer.Option(None, "--campaign", rich_help_panel=READ, help="Which campaign of a store that has several.")
 MAPPING = typer.Option(
     [], "--map", rich_help_panel=READ, help="OURS=THEIRS: a column that is called otherwise in the table."
+)
+VALUE = typer.Option(
+    [],
+    "--value",
+    rich_help_panel=READ,
+    metavar="THEIRS=OURS",
+    help="What a table's word for a winner means: model_a, model_b, tie, or nothing.",
 )
 WHERE = typer.Option([], "--where", rich_help_panel=READ, help="COLUMN=VALUE: keep these rows of a table.")
 CLUSTER = typer.Option(
@@ -136,6 +145,7 @@ def verdict_source(
     paths: list[Path],
     campaign: str | None,
     mapping: list[str],
+    values: list[str],
     conditions: list[str],
     cluster: str | None,
     origin: VerdictOrigin | None,
@@ -151,6 +161,7 @@ def verdict_source(
         tuple(paths),
         campaign=campaign,
         mapping=column_map(mapping),
+        values=value_map(values),
         where=where(conditions),
         cluster=cluster,
         origin=None if origin is None else Origin(origin),
@@ -204,6 +215,18 @@ def column_map(pairs: list[str]) -> dict[str, str]:
         if not equals or not ours or not theirs:
             raise InputError(f"--map takes OUR_COLUMN=THEIR_COLUMN, as in --map elo=arena_elo, and got {pair!r}")
         found[ours] = theirs
+    return found
+
+
+def value_map(pairs: list[str]) -> dict[str, str]:
+    """`--value THEIRS=OURS` options as a table's words for winners and ours; a word may hold an equals sign."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        theirs, equals, ours = pair.rpartition("=")
+        if not equals or not theirs:
+            raise InputError(f"--value takes THEIR_WORD=OUR_WORD, as in --value left=model_a, and got {pair!r}")
+        if found.setdefault(theirs, ours) != ours:
+            raise InputError(f"--value gives {theirs} both as {found[theirs]!r} and as {ours!r}; give it one meaning")
     return found
 
 

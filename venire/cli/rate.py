@@ -34,6 +34,7 @@ from venire.cli.options import (
     MERGE,
     ORIGIN,
     SEED,
+    VALUE,
     WHERE,
     named_stores,
 )
@@ -70,6 +71,7 @@ def rate(
     as_json: bool = JSON,
     campaign: str | None = CAMPAIGN,
     mapping: list[str] = MAPPING,
+    values: list[str] = VALUE,
     where: list[str] = WHERE,
     origin: VerdictOrigin | None = ORIGIN,
     form: str | None = FORMAT,
@@ -197,7 +199,7 @@ def rate(
     from venire.render.screen import console
     from venire.reports.figures import Figures
 
-    source = verdict_source(paths, campaign, mapping, where, cluster, origin, form, both_bad, baseline)
+    source = verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline)
     source = replace(source, reference=reference, unranked=unranked, human=human)
     verdicts = read(source, covariate, in_order=order == "given")
     options = Options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from venire.render.board import show_table
 from venire.render.screen import FAILED
 from venire.reports.audit.audit import CHECKS, Audit, Word, word
 from venire.reports.audit.finding import Finding
@@ -34,7 +35,10 @@ def show_audit(screen: Console, audit: Audit) -> None:
         screen.print(f"{len(audit.worries)} of {made} checks {worry}: {names}")
     else:
         screen.print(f"none of {made} checks worries" if made else "no check could be made")
-    if source := audit.source:
+    source = audit.source
+    if "left_aside" in source:
+        show_table(screen, source)
+    elif source:
         screen.print(f"format: {source['format']}; {source['verdicts']} verdicts", style="dim")
     if audit.note:
         screen.print(f"note: {audit.note}")

@@ -15,7 +15,7 @@ from venire.reports.comparison import Comparison
 from venire.reports.wording import counted, elo_text, few, pairs_asked_text
 from venire.wording import plain
 
-__all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers"]
+__all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers", "show_table"]
 
 _NARROW = 105
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
@@ -145,6 +145,9 @@ def _moved(rank: int | None, moved: int | None) -> str:
 
 def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
     """What the files were taken for, and what became of their rows."""
+    if "left_aside" in source:
+        show_table(screen, source)
+        return
     by = "by its columns; another: --format" if source["guessed"] else "as told"
     screen.print(f"format: {source['format']} ({by}); {source['verdicts']} verdicts", style="dim")
     if source["both_bad"]:
@@ -155,6 +158,20 @@ def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
         screen.print(f"left out: {source['itself']} rows in which a model meets itself")
     if source["note"]:
         screen.print(f"note: {source['note']}", style="dim")
+
+
+def show_table(screen: Console, source: Mapping[str, Any]) -> None:
+    """What a plain table calls otherwise than we do, and what of it was not read."""
+    if source["columns"]:
+        screen.print(
+            plain("columns: " + ", ".join(f"{theirs} as {ours}" for ours, theirs in source["columns"].items())),
+            style="dim",
+        )
+    if source["values"]:
+        words = (f"{theirs} as {ours or 'not read'}" for theirs, ours in source["values"].items())
+        screen.print(plain("winners: " + ", ".join(words)), style="dim")
+    if source["left_aside"]:
+        screen.print(plain("columns left aside: " + ", ".join(source["left_aside"])), style="dim")
 
 
 def _show_doubts(screen: Console, board: Board) -> None:

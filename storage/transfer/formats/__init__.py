@@ -58,7 +58,8 @@ def guess(path: TableSource) -> str:
             return found[0]
         if table.columns.keys() >= _PLAIN:
             words = table.execute(f"select distinct {table.label('winner')} from {{table}} limit 20").fetchall()
-            if {word for (word,) in words} & set(_BOTH_BAD):
+            found_words = {word for (word,) in words if word}
+            if found_words & set(_BOTH_BAD) and found_words <= {*_PLAIN, *_BOTH_BAD, "tie"}:
                 return "chatbot-arena"
         return TABLE
     finally:
@@ -74,22 +75,26 @@ def read_verdicts(
     form: str | None,
     *,
     mapping: Mapping[str, str] = {},
+    values: Mapping[str, str] = {},
     baseline: str | None = None,
     where: Mapping[str, str | Sequence[str]] = {},
 ) -> ImportedVerdicts | None:
     """Verdicts of files in a format with dialects, guessed from the first file where `form` is None; None for a table.
 
-    `mapping` is from our column names to the files'. `baseline` is whom the models met, where the files do not say so.
+    `mapping` is from our column names to the files', `values` from words for winners to ours, which tables alone take.
+    `baseline` is whom the models met, where the files do not say so.
     `where` keeps the rows that hold given values (`columns.condition`).
     Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
     """
     known = with_dialects()
     if form is not None and form not in known and form != TABLE:
         raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *known])}")
-    # A mapping names the columns, so the format need not be guessed.
-    chosen = form or (TABLE if mapping else guess(paths[0]))
+    # A mapping names the columns, so the format need not be guessed; words are those of a table.
+    chosen = form or (TABLE if mapping or values else guess(paths[0]))
     if chosen == TABLE:
         return None
+    if values:
+        raise InputError(f"{paths[0]}: {chosen} has words of its own for winners: leave --value out, or --format")
     if baseline is not None and not any(one.given for one in known[chosen]):
         raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave --baseline out")
     constants = {} if baseline is None else {"model_b": baseline}

@@ -1,8 +1,9 @@
 """Ballots that were cast elsewhere, from a plain table, as arrays: one row a model on a ballot.
 
-Columns: `model` and `rank`, smaller being better; an empty rank is a model that was shown and not ranked. Optional are
-`judge`, `instruction_id`, `repeat` and `weight`, one figure a ballot. A ballot is what one judge said of one
-instruction in one repeat: without instructions each judge has one.
+Columns: `model` and `rank`, smaller being better; an empty rank is a model that was shown and not ranked. In place of
+the rank a `score`, higher being better; an empty score says nothing of the model. Optional are `judge`,
+`instruction_id`, `repeat` and `weight`, one figure a ballot. A ballot is what one judge said of one instruction in one
+repeat: without instructions each judge has one.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ import numpy as np
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition, plain_numbers
+from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition, plain_numbers, with_judge
 from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
 
 __all__ = ["has_ballots", "read_ballots"]
 
 _NEEDED = ("model", "rank")
+_SCORE = "score"
 _OPTIONAL = ("judge", "instruction_id", "repeat", "weight")
 _NAMES = ("model", "judge", "instruction_id")
 """Columns of names; the others hold numbers."""
+_BALLOT = ("judge", "instruction_id", "repeat_cell")
 
 _ACCEPTED = {
     "rank": "a number above 0, 1 being the best, or nothing for a model that was shown and not ranked",
+    _SCORE: "a number, higher being better, or nothing where there is none",
     "repeat": "a whole number from 1 on",
     "weight": "a number, 0 or more",
 }
@@ -36,11 +40,11 @@ _PAIRS = frozenset({"winner", "verdict", "model_a", "model_b"})
 
 
 def has_ballots(path: TableSource, mapping: Mapping[str, str] = {}) -> bool:
-    """Whether a table holds ballots, by its columns: `model` and `rank`, as they are called there, and no winner.
+    """Whether a table holds ballots, by its columns: `model` and `rank` or `score`, as named there, and no winner.
 
     Raises InputError for a file that cannot be read.
     """
-    if "rank" in mapping:
+    if "rank" in mapping or ("model" in mapping and _SCORE in mapping):
         return True
     if set(mapping) & _PAIRS:
         return False
@@ -50,7 +54,8 @@ def has_ballots(path: TableSource, mapping: Mapping[str, str] = {}) -> bool:
 
 def _speaks(columns: Iterable[str], mapping: Mapping[str, str]) -> bool:
     there = {*columns, *mapping}
-    return {mapping.get(name, name) for name in _NEEDED} <= there and not there & _PAIRS
+    named = any({mapping.get(name, name) for name in ("model", ranked)} <= there for ranked in ("rank", _SCORE))
+    return named and not there & _PAIRS
 
 
 def read_ballots(
@@ -67,29 +72,38 @@ def read_ballots(
     `below` as not shown. Without a judge column all ballots are of the judge `UNNAMED_JUDGE`. Raises InputError that
     names file, row (the first data row is 1) and value.
     """
-    known = (*_NEEDED, *_OPTIONAL)
+    known = (*_NEEDED, _SCORE, *_OPTIONAL)
     if unknown := sorted(set(mapping) - set(known)):
         raise InputError(
             f'{path}: --map names "{unknown[0]}", which is no column of ours for ballots; those are {", ".join(known)}'
         )
     with closing((table := open_table(path)).connection):
-        mapping = table.respelt(known, mapping)
-        theirs = {name: table.column(name, mapping) for name in _NEEDED}
+        mapping = with_judge(table, table.respelt(known, mapping))
+        there = {*mapping, *table.columns}
+        ranked = _SCORE if _SCORE in there and "rank" not in there else "rank"
+        theirs = {name: table.column(name, mapping) for name in ("model", ranked)}
         theirs |= {name: table.column(name, mapping) for name in _OPTIONAL if {name} & {*mapping, *table.columns}}
         _load(table, theirs, condition(table, where, mapping))
         _refuse_bad_row(table, theirs)
-        return _encoded(table.connection, theirs, below)
+        # A score speaks of its own model alone: one that has none is not below those that have.
+        return _encoded(table.connection, theirs, below and ranked == "rank")
 
 
 def _load(table: TableFile, theirs: Mapping[str, str], kept: tuple[str, list[list[str]]]) -> None:
     """The table `entry` that is checked and encoded; the file is parsed once."""
     cells = {name if name in _NAMES else f"{name}_cell": "null::varchar" for name in (*_NEEDED, *_OPTIONAL)}
     for name, column in theirs.items():
+        if name == _SCORE:
+            continue
         cells[name if name in _NAMES else f"{name}_cell"] = (
             table.label(column) if name in _NAMES else table.cell(column)
         )
+    rows = kept[0]
+    if _SCORE in theirs:
+        cells["rank_cell"] = _rank(table.text(theirs[_SCORE]), [cells[name] for name in _BALLOT])
+        rows = f"({rows}) and coalesce({table.text(theirs[_SCORE])}, '') not in ('', 'nan')"
     chosen = ", ".join(f"{cell} as {name}" for name, cell in cells.items())
-    given = f"select row_number() over () as row, {kept[0]} as kept, {chosen} from {table.reader}"
+    given = f"select row_number() over () as row, {rows} as kept, {chosen} from {table.reader}"
     with table.errors():
         table.connection.execute(
             f"create temp table entry as with given as (select * exclude (kept) from ({given}) where kept) "
@@ -98,9 +112,17 @@ def _load(table: TableFile, theirs: Mapping[str, str], kept: tuple[str, list[lis
         )
 
 
+def _rank(score: str, ballot: Sequence[str]) -> str:
+    """SQL for the place of a score on its ballot, as text; the cell itself where it is no number."""
+    number = f"try_cast({score} as double)"
+    place = f"rank() over (partition by {', '.join(ballot)} order by {number} desc nulls last)"
+    return f"case when coalesce(isfinite({number}), false) then cast({place} as varchar) else {score} end"
+
+
 def _refuse_bad_row(table: TableFile, theirs: Mapping[str, str]) -> None:
     if found := table.connection.execute(query("ballot_bad_row"), {"there": list(theirs)}).fetchone():
         row, place, cell = found
+        place = _SCORE if place == "rank" and _SCORE in theirs else place
         if place in _ACCEPTED:
             problem = f'"{theirs[place]}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
         else:

@@ -2,16 +2,19 @@
 
 Columns: `model_a`, `model_b`, `winner` (`model_a`, `model_b`, `tie`, or a name of one of the two; nothing where it
 could not be read). A table that knows the order shown has `first`, `second`, `verdict` instead. `score`, the
-first-named model's share from 0 to 1, may replace the winner. Optional are `judge`, `instruction_id`, `repeat`,
-`weight`, `score_difference` and `human_winner`. Where a mapping gives the two models other column names, those name
-the winner.
+first-named model's share from 0 to 1, may replace the winner, and so may a score of each model (`score_a` and
+`score_b`, or `score_first` and `score_second`), of which the higher wins. Optional are `judge`, `instruction_id`,
+`repeat`, `weight`, `score_difference` and `human_winner`. Where a mapping gives the two models other column names,
+those name the winner. Other words for the winner are read where a column is certain (`_PLACES`), or by `values`.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +31,16 @@ from venire.storage.transfer.formats.columns import (
     feature_cells,
     refuse_bad_features,
     scaled,
+    with_judge,
 )
 from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
 
-__all__ = ["UNNAMED_JUDGE", "read_battles", "read_numbered_battles"]
+__all__ = ["UNNAMED_JUDGE", "BattleTable", "read_battle_table", "read_battles"]
 
 _PLAIN = ("model_a", "model_b", "winner")
 _SHOWN = ("first", "second", "verdict")
 _SHARE = "score"
+_SCORES = (("score_a", "score_b"), ("score_first", "score_second"))
 _OPTIONAL = ("judge", "instruction_id", "repeat", "weight", "score_difference", "human_winner")
 _NAMES = ("model_a", "model_b", "winner", "judge", "instruction_id", "cluster", "human_winner")
 """Columns of names; the others hold numbers."""
@@ -49,6 +54,30 @@ _CELLS = {
 }
 """Our columns that are kept as they stand until they are checked."""
 
+_TIES = frozenset(
+    {
+        *("tie", "tied", "draw", "equal", "both_bad", "both bad", "bothbad"),
+        *(f"tie{space}({word})" for space in ("", " ") for word in ("inconsistent", "all bad", "bothbad", "both bad")),
+    }
+)
+"""Words for a tie in any table, in small letters."""
+
+_PLACES = (
+    ("model_a", "model_b"),
+    ("model a", "model b"),
+    ("model_1", "model_2"),
+    ("assistant_a", "assistant_b"),
+    ("response_a", "response_b"),
+    ("a", "b"),
+    ("x", "y"),
+    ("left", "right"),
+    ("1", "2"),
+)
+"""Pairs of words for the model named first and second, in small letters: a column that has none but one of these pairs
+and words for ties is certain, unless a model is called so; 0 is a tie beside 1 and 2."""
+
+_MAX_WORDS = 64
+
 _ACCEPTED = {
     _SHARE: "a number from 0 to 1, or nothing where the verdict was not read",
     "repeat": "a whole number from 1 on",
@@ -61,40 +90,76 @@ def read_battles(
     path: TableSource,
     mapping: Mapping[str, str] = {},
     *,
+    values: Mapping[str, str] = {},
     where: Mapping[str, str | Sequence[str]] = {},
     features: Sequence[str] = (),
     cluster: str | None = None,
 ) -> Battles:
     """Verdicts of a table file, in its order; `mapping` is from our column names to the file's.
 
-    `where` keeps the rows that hold given values (`columns.condition`), `features` are covariates to read
-    (`covariates`), `cluster` is a column of the file whose rows belong together in place of an instruction's ("none":
-    no rows do). The order shown is known (`ordered`) where the table names `first` and `second`; what a judge said of
-    one showing more than once is then numbered in `repeat`, unless the file does so. A row without a winner has status
-    1. Without a judge column all verdicts are of the judge `UNNAMED_JUDGE`. Raises InputError that names file, row (the
-    first data row is 1) and value.
+    `values` is from the file's words for winners to ours, or to nothing where such a verdict was not read. `where`
+    keeps the rows that hold given values (`columns.condition`), `features` are covariates to read (`covariates`),
+    `cluster` is a column of the file whose rows belong together in place of an instruction's ("none": no rows do). The
+    order shown is known (`ordered`) where the table names `first` and `second`; what a judge said of one showing more
+    than once is then numbered in `repeat`, unless the file does so. A row without a winner has status 1. Without a
+    column of judges all verdicts are of the judge `UNNAMED_JUDGE`. Raises InputError that names file, row (the first
+    data row is 1) and value.
     """
-    return read_numbered_battles(path, mapping, where=where, features=features, cluster=cluster)[0]
+    return read_battle_table(path, mapping, values=values, where=where, features=features, cluster=cluster).battles
 
 
-def read_numbered_battles(
+@dataclass(frozen=True, slots=True, eq=False)
+class BattleTable:
+    """Verdicts of a plain table, the number (verdicts,) of each one's row in the file, and how it was read.
+
+    `columns` are the file's names of ours, `values` what the words for winners were read as that are not ours, and
+    `left_aside` are the columns of which nothing was read.
+    """
+
+    battles: Battles
+    rows: NDArray[np.int64]
+    columns: Mapping[str, str]
+    values: Mapping[str, str]
+    left_aside: Sequence[str]
+
+    def facts(self) -> dict[str, Any]:
+        """How the table was read, as plain JSON values."""
+        return {
+            "format": "table",
+            "columns": {ours: theirs for ours, theirs in self.columns.items() if ours != theirs},
+            "values": dict(self.values),
+            "left_aside": list(self.left_aside),
+        }
+
+
+def read_battle_table(
     path: TableSource,
     mapping: Mapping[str, str] = {},
     *,
+    values: Mapping[str, str] = {},
     where: Mapping[str, str | Sequence[str]] = {},
     features: Sequence[str] = (),
     cluster: str | None = None,
-) -> tuple[Battles, NDArray[np.int64]]:
-    """`read_battles`, and the number (verdicts,) of each verdict's row in the file, for messages about it."""
+) -> BattleTable:
+    """`read_battles`, with how the table was read."""
     _refuse_unknown(path, mapping, features)
     with closing((table := open_table(path)).connection):
-        mapping = _respelt(table, mapping)
+        mapping = with_judge(table, _respelt(table, mapping))
         sides, apart = _sides(table, mapping), cluster == "none" and cluster not in table.columns
         theirs = _columns(table, sides, mapping, None if apart else cluster)
         covariates = columns_of(table, features, mapping)
-        words = _words(sides, theirs)
-        _load(table, theirs, words, feature_cells(table, covariates), condition(table, where, mapping))
-        _refuse_bad_row(table, theirs, words, sides)
+        spelling = _Spelling(sides, _given_values(table, theirs, sides, values))
+        read = (feature_cells(table, covariates), condition(table, where, mapping))
+        _load(table, theirs, spelling, *read)
+        found = _bad_row(table, theirs)
+        unknown = found is not None and found[1] in ("winner", "human_winner")
+        if unknown and (other := _other_words(table, theirs, spelling)):
+            table.connection.execute("drop table verdict")
+            spelling = replace(spelling, values={**spelling.values, **other})
+            _load(table, theirs, spelling, *read)
+            found = _bad_row(table, theirs)
+        if found is not None:
+            raise _refused(table, theirs, spelling, *found)
         refuse_bad_features(table, covariates)
         battles = encode(
             table.connection,
@@ -102,16 +167,25 @@ def read_numbered_battles(
             instruction="instruction_id" in theirs,
             ordered=sides == _SHOWN,
             cluster="cluster" in theirs,
-            numbers=[ours for ours, name in _NUMBERS.items() if name in theirs],
+            numbers=[
+                ours for ours, name in _NUMBERS.items() if name in theirs or (ours == "score" and "score_a" in theirs)
+            ],
             features={name: f"x{number}" for number, name in enumerate(covariates)},
         )
-        found = table.connection.execute("select row from verdict order by row").fetchnumpy()
+        rows = table.connection.execute("select row from verdict order by row").fetchnumpy()
+        used = {*theirs.values(), *(one for columns in covariates.values() for one in columns), *where}
     battles = replace(
         battles, clustered=not apart, features=scaled(battles.features, covariates, battles.status == Status.OK)
     )
     if battles.ordered and "repeat" not in theirs:
         battles = _numbered(battles)
-    return battles, np.asarray(found["row"], dtype=np.int64)
+    return BattleTable(
+        battles,
+        np.asarray(rows["row"], dtype=np.int64),
+        theirs,
+        spelling.values,
+        [name for name in table.columns if name not in used],
+    )
 
 
 _NUMBERS = {"outcome": _SHARE, "weight": "weight", "score": "score_difference", "human": "human_winner"}
@@ -164,8 +238,11 @@ def _columns(
     theirs = {ours: table.column(name, mapping) for ours, name in zip(_PLAIN, sides[:2], strict=False)}
     said = next((name for name in (sides[2], "winner", "verdict") if name in mapping), None)
     said = said or next((name for name in (sides[2], "winner", "verdict") if name in table.columns), None)
+    there = {*table.columns, *mapping}
     if _SHARE in mapping or (said is None and _SHARE in table.columns):
         theirs[_SHARE] = table.column(_SHARE, mapping)
+    elif said is None and (scores := next((pair for pair in _SCORES if there.issuperset(pair)), None)):
+        theirs |= {ours: table.column(name, mapping) for ours, name in zip(_SCORES[0], scores, strict=True)}
     else:
         theirs["winner"] = table.column(said or sides[2], mapping)
     for name in _OPTIONAL:
@@ -180,21 +257,99 @@ def _columns(
     return theirs
 
 
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """What a winner may be called: our names of the two sides and of the winner's column, and other words for ours."""
+
+    sides: tuple[str, str, str]
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def words(self, theirs: Mapping[str, str]) -> dict[str, int]:
+        """Our words and their labels; the file's own column names come first."""
+        return {self.sides[0]: 1, self.sides[1]: -1, "tie": 0} | {theirs["model_a"]: 1, theirs["model_b"]: -1}
+
+    def cell(self, cell: str) -> str:
+        """SQL for a cell in our words."""
+        cases = " ".join(f"when {_literal(word)} then {_literal(ours)}" for word, ours in self.values.items())
+        return f"case {cell} {cases} else {cell} end" if cases else cell
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _given_values(
+    table: TableFile, theirs: Mapping[str, str], sides: tuple[str, str, str], values: Mapping[str, str]
+) -> dict[str, str]:
+    """Words that the user gave ours for. Raises InputError for a word that no row has, and for one that is not ours."""
+    columns = [theirs[name] for name in ("winner", "human_winner") if name in theirs]
+    for word, ours in values.items():
+        if ours not in (*sides[:2], "tie", ""):
+            raise InputError(
+                f'{table.path}: --value gives "{word}" as "{ours}"; accepted: {sides[0]}, {sides[1]}, tie, or nothing '
+                f"where it was not read"
+            )
+    if values:
+        occur = {word for column in columns for word in _distinct(table, table.label(column), of="{table}")}
+        if missing := [word for word in values if word not in occur]:
+            raise InputError(
+                f'{table.path}: --value names "{missing[0]}", which no row has as its winner; there is: '
+                f"{', '.join(sorted(occur)[:12])}"
+            )
+    return dict(values)
+
+
+def _distinct(table: TableFile, cell: str, *, of: str = "verdict", condition: str = "true") -> list[str]:
+    """What a cell of the table `verdict` holds, or of the file (`{table}`), each text once."""
+    query = f"select distinct {cell} as word from {of} where {condition} limit 10000"
+    with table.errors():
+        found = table.execute(query) if of == "{table}" else table.connection.execute(query)
+        return [str(word) for (word,) in found.fetchall() if word]
+
+
+def _other_words(table: TableFile, theirs: Mapping[str, str], spelling: _Spelling) -> dict[str, str]:
+    """Ours for words of the winner's columns that are none of ours, where all that is in a column is certain."""
+    a, b, _ = spelling.sides
+    models = {name.casefold() for name in _distinct(table, "unnest([model_a, model_b])")}
+    found: dict[str, str] = {}
+    for place, cell, label in (("winner", "winner", "label"), ("human_winner", "human_cell", "human")):
+        unread = _distinct(table, cell, condition=f"{label} is null") if place in theirs else []
+        if not 0 < len(unread) <= _MAX_WORDS:
+            continue
+        new, words = ({word.casefold().strip() for word in some} for some in (unread, _distinct(table, cell)))
+        for pair in _PLACES:
+            ties = _TIES | ({"0"} if pair == ("1", "2") else set())
+            certain = pair != ("1", "2") or "2" in words
+            if certain and words & {*pair} and words <= {*pair, *ties} and not words & models:
+                ours = {**dict.fromkeys(ties, "tie"), **dict(zip(pair, (a, b), strict=True))}
+                found |= {word: ours[word.casefold().strip()] for word in unread}
+                break
+        else:
+            if new <= _TIES and not new & models:  # beside names of models
+                found |= dict.fromkeys(unread, "tie")
+    return found
+
+
 def _load(
     table: TableFile,
     theirs: Mapping[str, str],
-    words: Mapping[str, int],
+    spelling: _Spelling,
     features: Mapping[str, str],
     kept: tuple[str, list[list[str]]],
 ) -> None:
     """The table `verdict` that `encode` reads, with the cells behind it: the file is parsed once."""
     cells = {_CELLS.get(name, name): "null::varchar" for name in [*_NAMES, *_CELLS]}
     for name, column in theirs.items():
-        cells[_CELLS.get(name, name)] = table.label(column) if name in _NAMES else table.cell(column)
+        if name not in _SCORES[0]:
+            cells[_CELLS.get(name, name)] = table.label(column) if name in _NAMES else table.cell(column)
+    if "score_a" in theirs:
+        cells |= _by_scores(*(table.text(theirs[name]) for name in _SCORES[0]), sides=spelling.sides)
+    for name in ("winner", "human_cell"):
+        cells[name] = spelling.cell(cells[name])
     cells |= features
     chosen = ", ".join(f"{cell} as {name}" for name, cell in cells.items())
     battle = f"select row_number() over () as row, {kept[0]} as kept, {chosen} from {table.reader}"
-    of_side = [[word for word, label in words.items() if label == side] for side in (1, -1)]
+    of_side = [[word for word, label in spelling.words(theirs).items() if label == side] for side in (1, -1)]
     with table.errors():
         table.connection.execute(
             f"create temp table verdict as with battle as (select * exclude (kept) from ({battle}) where kept) "
@@ -203,21 +358,37 @@ def _load(
         )
 
 
-def _words(sides: tuple[str, str, str], theirs: Mapping[str, str]) -> dict[str, int]:
-    """What a winner may be called, and its label; the file's own column names come first."""
-    return {sides[0]: 1, sides[1]: -1, "tie": 0} | {theirs["model_a"]: 1, theirs["model_b"]: -1}
+def _by_scores(a: str, b: str, *, sides: tuple[str, str, str]) -> dict[str, str]:
+    """SQL for the winner by two scores, the cell itself where one is no number, and for their difference."""
+    numbers = [f"try_cast({cell} as double)" for cell in (a, b)]
+    empty = f"coalesce({a}, '') in ('', 'nan') or coalesce({b}, '') in ('', 'nan')"
+    bad = " ".join(
+        f"when not coalesce(isfinite({number}), false) then {cell}"
+        for number, cell in zip(numbers, (a, b), strict=True)
+    )
+    higher = " > ".join(numbers), " < ".join(numbers)
+    return {
+        "winner": f"case when {empty} then null {bad} when {higher[0]} then '{sides[0]}' when {higher[1]} then "
+        f"'{sides[1]}' else 'tie' end",
+        "score_cell": f"{numbers[0]} - {numbers[1]}",
+    }
 
 
-def _refuse_bad_row(
-    table: TableFile, theirs: Mapping[str, str], words: Mapping[str, int], sides: tuple[str, str, str]
-) -> None:
-    found = table.connection.execute(query("battles_bad_row"), {"there": list(theirs)}).fetchone()
-    if found is None:
-        return
-    row, place, cell = found
+def _bad_row(table: TableFile, theirs: Mapping[str, str]) -> tuple[int, str, str | None] | None:
+    """The first row that cannot be meant: its number, our name of the column, and the cell."""
+    return table.connection.execute(query("battles_bad_row"), {"there": list(theirs)}).fetchone()
+
+
+def _refused(
+    table: TableFile, theirs: Mapping[str, str], spelling: _Spelling, row: int, place: str, cell: str | None
+) -> InputError:
+    sides = spelling.sides
     column = theirs.get({"named": "winner", "human_named": "human_winner"}.get(place, place), "")
     if place == "itself":
         problem = f'"{cell}" meets itself; leave the row out'
+    elif place == "winner" and "score_a" in theirs:
+        problem = f'"{theirs["score_a"]}" or "{theirs["score_b"]}" is "{(cell or "")[:60]}"; accepted: a number, or '
+        problem += "nothing where the verdict was not read"
     elif place in ("named", "human_named"):
         what = "a word for a winner and the name of the other model"
         problem = f'"{column}" is "{cell}", {what}; write {sides[0]}, {sides[1]} or tie'
@@ -226,10 +397,14 @@ def _refuse_bad_row(
     elif place in _ACCEPTED:
         problem = f'"{column}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
     else:
-        problem = f'"{column}" is "{cell[:60]}"; accepted: {", ".join(words)}, a name of the two models, or nothing'
+        shown = (cell or "")[:60]
+        words = ", ".join(spelling.words(theirs))
+        problem = f'"{column}" is "{shown}"; accepted: {words}, a name of the two models, or nothing'
         if place == "winner" and cell in ("1", "0", "0.5", "1.0", "0.0"):
             problem += f"; shares of the first named, from 0 to 1, are read with --map {_SHARE}={column}"
-    raise InputError(f"{table.path}: row {row}: {problem}")
+        else:
+            problem += f"; say what another word means with --value {shlex.quote(f'{shown}={sides[0]}')}"
+    return InputError(f"{table.path}: row {row}: {problem}")
 
 
 def _numbered(battles: Battles) -> Battles:

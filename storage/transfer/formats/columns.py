@@ -30,10 +30,30 @@ __all__ = [
     "plain_numbers",
     "refuse_bad_features",
     "scaled",
+    "with_judge",
 ]
 
 UNNAMED_JUDGE = "unnamed"
 """The one judge of a table that has no judge column."""
+
+
+_JUDGES = ("annotator", "worker", "voter", "rater")
+"""What tables of people's verdicts call the column of judges."""
+
+
+def with_judge(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """The mapping with the file's column of judges where that is called otherwise: the first of `_JUDGES`.
+
+    A column `judge`, or one that the mapping names, comes first.
+    """
+    if "judge" in mapping or "judge" in table.columns or "judge" in table.respelt(["judge"], {}):
+        return mapping
+    taken = {*mapping.values()}
+    for name in _JUDGES:
+        theirs = table.respelt([name], {}).get(name, name)
+        if theirs in table.columns and theirs not in taken:
+            return {**mapping, "judge": theirs}
+    return mapping
 
 
 def encode(

@@ -160,3 +160,16 @@ def test_headers_of_a_spreadsheet_are_ours_in_other_letters(write: Write) -> Non
     assert (found.judges, found.instructions, found.models) == (("ann", "bob"), ("1",), ("maple", "oak"))
     np.testing.assert_array_equal(found.rank, [[1.0, 2.0], [2.0, 1.0]])
     assert not has_ballots(write("Model,Rank,Winner", "maple,1,oak"))
+
+
+def test_pointwise_scores_rank_the_models_of_a_ballot(write: Write) -> None:
+    head = "rater,instruction_id,model,score"
+    path = write(head, "b,9,z,1", "b,9,a,8.5", "b,9,m,8.50", "a,10,z,-3", "a,10,a,", "a,10,m,-7")
+    assert has_ballots(path)
+    found = read_ballots(path)
+    assert (found.models, found.judges, found.instructions) == (("a", "m", "z"), ("a", "b"), ("10", "9"))
+    np.testing.assert_array_equal(found.rank, [[math.nan, 2, 1], [1, 1, 3]])
+    bad = write(head, "b,9,z,1", "b,9,a,high")
+    with pytest.raises(InputError, match=r'row 2: "score" is "high"; accepted: a number, higher being better'):
+        read_ballots(bad)
+    assert not has_ballots(write("model_a,model_b,model,score", "a,b,c,1"))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battles
+from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battle_table, read_battles
 
 HEADER = "model_a,model_b,winner"
 
@@ -78,7 +78,7 @@ def test_codes_lead_back_to_the_rows(tmp_path: Path, rows: list[tuple[str, str, 
     assert list(found.models) == sorted({name for a, b, _ in rows for name in (a, b)})
 
 
-@pytest.mark.parametrize("winner", ["Model_A", "tie (bothbad)", "c", "1", "first"])
+@pytest.mark.parametrize("winner", ["c", "1", "first"])
 def test_another_winner_is_refused_with_its_row_and_value(tmp_path: Path, winner: str) -> None:
     with pytest.raises(InputError, match=r"b\.csv: row 2: .*accepted: model_a, model_b, tie") as caught:
         battles(tmp_path / "b.csv", f"{HEADER}\na,b,tie\na,b,{winner}\na,b,{winner}\n")
@@ -187,3 +187,97 @@ def test_other_letters_never_stand_before_ours_or_a_mapping(tmp_path: Path) -> N
     assert (lent.judges, lent.instructions) == ((UNNAMED_JUDGE,), ("n",))
     both = battles(tmp_path / "g.csv", f"{HEADER},First,Second,Verdict\nz,a,model_a,z,a,second\n")
     assert (named(both), both.ordered) == ([("z", "a", 1, 0)], False)
+
+
+A_B = (("oak", "elm"), ("elm", "fig"), ("oak", "fig"))
+
+
+def judged(folder: Path, *winners: str, head: str = HEADER) -> Path:
+    path = folder / "judged.csv"
+    rows = (f"{a},{b},{winner}" for (a, b), winner in zip(A_B * len(winners), winners, strict=False))
+    path.write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("Model_A", "MODEL_B", "Tie"),
+        ("A", "B", "tie (inconsistent)"),
+        ("left", "right", "draw"),
+        ("x", "y", "both_bad"),
+        ("1", "2", "0"),
+        ("1", "2", "tie(all bad)"),
+        ("model_1", "model_2", "Both Bad"),
+    ],
+)
+def test_other_words_for_winners_are_read_where_the_column_is_certain(tmp_path: Path, words: tuple[str, ...]) -> None:
+    found = read_battle_table(judged(tmp_path, *words, "", words[0]))
+    assert found.battles.label.tolist() == [1, -1, 0, 0, 1]
+    assert found.battles.status.tolist() == [0, 0, 0, 1, 0]
+    assert set(found.values.values()) == {"model_a", "model_b", "tie"}
+    shown = read_battle_table(judged(tmp_path, *words, head="first,second,verdict"))
+    assert (shown.battles.label.tolist(), shown.battles.ordered) == ([1, -1, 0], True)
+
+
+def test_words_for_both_bad_stand_beside_names_of_models(tmp_path: Path) -> None:
+    assert read_battles(judged(tmp_path, "elm", "both_bad", "oak")).label.tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("1", "0", "0"),  # shares, or the first and a tie
+        ("left", "b", "tie"),
+        ("left", "right", "elm"),
+        ("better", "worse", "tie"),
+        ("A", "X", "tie"),
+    ],
+)
+def test_words_that_may_mean_another_thing_are_not_guessed(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="accepted: model_a, model_b, tie"):
+        read_battles(judged(tmp_path, *words))
+
+
+def test_words_that_are_names_of_models_are_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "named.csv"
+    path.write_text(f"{HEADER}\nA,B,A\nA,C,B\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"row 2: .*with --value B=model_a"):
+        read_battles(path)
+
+
+def test_the_user_says_what_a_word_means(tmp_path: Path) -> None:
+    path = judged(tmp_path, "better", "worse", "same", "n/a", "model_b")
+    values = {"better": "model_a", "worse": "model_b", "same": "tie", "n/a": ""}
+    found = read_battles(path, values=values)
+    assert (found.label.tolist(), found.status.tolist()) == ([1, -1, 0, 0, -1], [0, 0, 0, 1, 0])
+    with pytest.raises(InputError, match=r'--value gives "better" as "a"; accepted: model_a, model_b, tie'):
+        read_battles(path, values={"better": "a"})
+    with pytest.raises(InputError, match=r'--value names "best", which no row has as its winner; there is: better'):
+        read_battles(path, values={"best": "model_a"})
+
+
+@pytest.mark.parametrize(("a", "b"), [("score_a", "score_b"), ("score_first", "score_second")])
+def test_the_higher_of_two_scores_wins(tmp_path: Path, a: str, b: str) -> None:
+    sides = ("model_a", "model_b") if a == "score_a" else ("first", "second")
+    path = tmp_path / "scored.csv"
+    path.write_text(f"{','.join(sides)},{a},{b}\noak,elm,7,4.5\nelm,fig,-1,3\noak,fig,2,2.0\noak,fig,,3\n")
+    found = read_battles(path)
+    assert (found.label.tolist(), found.status.tolist()) == ([1, -1, 0, 0], [0, 0, 0, 1])
+    assert found.score is not None
+    assert found.score[:3].tolist() == [2.5, -4.0, 0.0]
+    path.write_text(f"{','.join(sides)},{a},{b}\noak,elm,7,4.5\nelm,fig,high,3\n")
+    with pytest.raises(InputError, match=rf'row 2: "{a}" or "{b}" is "high"; accepted: a number'):
+        read_battles(path)
+
+
+@pytest.mark.parametrize("name", ["annotator", "worker", "voter", "rater", "Rater"])
+def test_people_are_judges_where_nobody_else_is_and_other_columns_are_told(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"{HEADER},{name},comment\noak,elm,oak,ann,good\noak,elm,elm,bob,bad\n", encoding="utf-8")
+    found = read_battle_table(path)
+    assert (found.battles.judges, found.left_aside) == (("ann", "bob"), ["comment"])
+    assert found.facts()["columns"] == {"judge": name}
+    path.write_text(f"{HEADER},{name},judge\noak,elm,oak,ann,gpt\n", encoding="utf-8")
+    found = read_battle_table(path)
+    assert (found.battles.judges, found.left_aside) == (("gpt",), [name])

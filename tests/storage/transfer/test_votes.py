@@ -92,10 +92,12 @@ def test_columns_are_mapped_rows_are_chosen_and_one_nameless_annotator_is_the_gr
         tmp_path,
         "q1,a,b,model_a,expert,eve",
         "q1,a,b,model_b,lay,lou",
-        head="prompt,model_a,model_b,winner,kind,rater",
+        head="prompt,model_a,model_b,winner,kind,person",
     )
-    named = {"instruction_id": "prompt", "annotator": "rater"}
-    add_votes(filled.store, "experts", read_votes(path, mapping=named, where={"kind": ["expert"]}))
+    named = {"instruction_id": "prompt", "annotator": "person"}
+    given = read_votes(path, mapping=named, where={"kind": ["expert"]})
+    assert given.left_aside == []
+    add_votes(filled.store, "experts", given)
     add_votes(filled.store, "all", read_votes(path, mapping={"instruction_id": "prompt"}))
     assert kept(filled, "experts") == [("eve", "q1", "a", "b", None, 1, "model_a")]
     assert [row[0] for row in kept(filled, "all")] == ["all", "all"]

@@ -160,7 +160,7 @@ def test_what_ends_a_command_is_one_sentence(
     def refuse(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("venire.boards.rate.read_battles", refuse)
+    monkeypatch.setattr("venire.boards.rate.read_battle_table", refuse)
     done = venire("rate", battles)
     assert (done.code, done.err) == (code, told)
 

@@ -61,7 +61,7 @@ def test_a_query_that_is_interrupted_is_an_interruption(venire: Venire, battles:
     def interrupted(*_: object, **__: object) -> None:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr("venire.boards.rate.read_battles", interrupted)
+    monkeypatch.setattr("venire.boards.rate.read_battle_table", interrupted)
     done = venire("rate", battles)
     assert done.code == 130
     assert done.err == "venire: interrupted\n"
@@ -71,7 +71,7 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("venire.boards.rate.read_battles", interrupted)
+    monkeypatch.setattr("venire.boards.rate.read_battle_table", interrupted)
     done = venire("rate", battles)
     assert done.code == 130
     assert "interrupted" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,17 @@ from venire.storage.store import connection
 # A test that needs more examples says so itself.
 settings.register_profile("venire", max_examples=40, deadline=None)
 settings.load_profile("venire")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays for good: each full collection of garbage would walk through thousands of tests."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """So that nothing is taken for a leak."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

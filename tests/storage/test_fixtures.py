@@ -29,7 +29,14 @@ def load(name: str) -> ModuleType:
     return module
 
 
-@pytest.fixture(params=RECORDS, ids=lambda path: path.stem)
+QUICK = (RECORDS[0], RECORDS[-2], RECORDS[-1])
+"""The oldest, the one before the last migration, and today's; the others are slow."""
+
+
+@pytest.fixture(
+    params=[one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in RECORDS],
+    ids=lambda path: path.stem,
+)
 def record(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What was recorded of a fixture when it was made."""
     found: dict[str, Any] = json.loads(request.param.read_text(encoding="utf-8"))

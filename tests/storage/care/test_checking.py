@@ -127,7 +127,14 @@ def test_a_sound_store_is_sound_and_stays_as_it_was_byte_for_byte(sound: Path, c
     assert [one.name for one in sound.parent.iterdir()] == [sound.name]
 
 
-@pytest.mark.parametrize("fixture", sorted(FIXTURES.glob("*.xz")), ids=lambda fixture: fixture.name.partition(".")[0])
+STORES = sorted(FIXTURES.glob("*.xz"))
+
+
+@pytest.mark.parametrize(
+    "fixture",
+    [STORES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in STORES[1:-1]), STORES[-1]],
+    ids=lambda fixture: fixture.name.partition(".")[0],
+)
 def test_a_store_of_any_format_is_looked_over_and_stays_as_it_was(fixture: Path, path: Path) -> None:
     content = lzma.decompress(fixture.read_bytes())
     path.write_bytes(content)

@@ -48,7 +48,7 @@ def test_what_will_not_fit_is_told_before_it_is_asked_and_counted_when_it_was_no
     assert checked.code == 0, checked.out
 
 
-@pytest.mark.parametrize("policy", ["truncate-both", "middle"])
+@pytest.mark.parametrize("policy", ["truncate-both", pytest.param("middle", marks=pytest.mark.slow)])
 def test_what_is_cut_is_judged_and_told(venire: Venire, write_campaign: Write, folder: Path, policy: str) -> None:
     path = write_campaign(judges=f'{JUDGE}context = 1100\ntoo_long = "{policy}"\n')
     done = venire("run", path, "--yes")

@@ -80,7 +80,7 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
 def test_sigterm_is_ctrl_c_where_no_campaign_runs_too(start: Callable[..., Any], battles: Path) -> None:
     script = (
         "import os, signal, sys, venire.boards.rate as r; from venire.cli import main; "
-        "r.read_battles = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM); main()"
+        "r.read_battle_table = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM); main()"
     )
     process = start("-c", script, "rate", battles)
     _, err = process.communicate(timeout=60)

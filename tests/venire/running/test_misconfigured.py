@@ -89,7 +89,7 @@ def next_command(err: str) -> list[str]:
     ("wrong", "right", "said"),
     [
         ({"url": "/v2"}, {"url": "/v1"}, "correct base_url, which most often ends in /v1"),
-        ({"model": "absent"}, {"model": "good"}, "correct model"),
+        pytest.param({"model": "absent"}, {"model": "good"}, "correct model", marks=pytest.mark.slow),
         ({"more": ""}, {"more": 'temperature = "default"'}, 'set temperature = "default"'),
     ],
 )

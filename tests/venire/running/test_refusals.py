@@ -151,7 +151,7 @@ class Explained(Filter):
         return found and (found[0], {**found[1], "code": {401: "invalid_api_key", 402: "insufficient_quota"}[found[0]]})
 
 
-@pytest.mark.parametrize("status", [401, 402])
+@pytest.mark.parametrize("status", [401, pytest.param(402, marks=pytest.mark.slow)])
 def test_a_refusal_that_says_that_it_is_the_keys_closes_the_lane_at_once(
     venire: Venire, write_campaign: Write, serve: Serve, status: int
 ) -> None:
@@ -164,7 +164,7 @@ def test_a_refusal_that_says_that_it_is_the_keys_closes_the_lane_at_once(
         assert rows(path, "select count(*) from failure") == [(0,)]
 
 
-@pytest.mark.parametrize("status", [401, 402])
+@pytest.mark.parametrize("status", [401, pytest.param(402, marks=pytest.mark.slow)])
 def test_a_key_that_was_never_answered_is_given_up_with_what_is_in_flight(
     venire: Venire, write_campaign: Write, serve: Serve, status: int
 ) -> None:

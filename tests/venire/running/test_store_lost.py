@@ -130,7 +130,7 @@ def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
         pytest.param("replaced with its log", marks=pytest.mark.slow),
         "the journal",
         pytest.param("overwritten", marks=pytest.mark.slow),
-        "truncated",
+        pytest.param("truncated", marks=pytest.mark.slow),
     ],
 )
 def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(

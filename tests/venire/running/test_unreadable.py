@@ -124,7 +124,14 @@ def test_it_stops_alone_and_a_judge_of_the_same_lane_that_can_be_read_goes_on(
     assert judges["m"]["settled"] <= 24
 
 
-@pytest.mark.parametrize(("more", "code"), [("", 0), ("[quality]\nflips = 1\n", 0), ("[quality]\nflips = 0.5\n", 5)])
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        pytest.param("", 0, marks=pytest.mark.slow),
+        ("[quality]\nflips = 1\n", 0),
+        ("[quality]\nflips = 0.5\n", 5),
+    ],
+)
 def test_a_gate_that_is_missed_gives_a_code_of_its_own(
     venire: Venire, write_campaign: Write, mumbler: Mumbler, more: str, code: int
 ) -> None:

@@ -86,7 +86,8 @@ def read_votes(
         given = VoteFile(path, found.fitted(both_bad), None)
     else:
         table = read_battle_table(path, named, values=values, where=where)
-        given = VoteFile(path, table.battles, table.rows, _origins(path, named, where), table.left_aside)
+        aside = [name for name in table.left_aside if name != "origin"]
+        given = VoteFile(path, table.battles, table.rows, _origins(path, named, where), aside)
     _refuse_no_votes(given)
     return given
 

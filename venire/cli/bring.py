@@ -110,6 +110,7 @@ def votes(
 
     from venire.cli.options import column_map, value_map, write_json
     from venire.cli.options import where as values_by_column
+    from venire.reports.wording import few
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.votes import add_votes, read_votes
     from venire.wording import plain
@@ -133,7 +134,7 @@ def votes(
         f"{added.known:,} known already{without}"
     )
     if given.left_aside:
-        typer.echo(f"columns left aside: {plain(', '.join(given.left_aside))}")
+        typer.echo(f"columns left aside: {plain(few(given.left_aside))}")
 
 
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")

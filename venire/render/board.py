@@ -171,7 +171,7 @@ def show_table(screen: Console, source: Mapping[str, Any]) -> None:
         words = (f"{theirs} as {ours or 'not read'}" for theirs, ours in source["values"].items())
         screen.print(plain("winners: " + ", ".join(words)), style="dim")
     if source["left_aside"]:
-        screen.print(plain("columns left aside: " + ", ".join(source["left_aside"])), style="dim")
+        screen.print(plain(f"columns left aside: {few(source['left_aside'])}"), style="dim")
 
 
 def _show_doubts(screen: Console, board: Board) -> None:

@@ -24,6 +24,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import (
+    NOT,
     UNNAMED_JUDGE,
     columns_of,
     condition,
@@ -173,7 +174,8 @@ def read_battle_table(
             features={name: f"x{number}" for number, name in enumerate(covariates)},
         )
         rows = table.connection.execute("select row from verdict order by row").fetchnumpy()
-        used = {*theirs.values(), *(one for columns in covariates.values() for one in columns), *where}
+        asked = {mapping.get(name, name) for key in where for name in (key, key.removesuffix(NOT))}
+        used = {*theirs.values(), *(one for columns in covariates.values() for one in columns), *asked}
     battles = replace(
         battles, clustered=not apart, features=scaled(battles.features, covariates, battles.status == Status.OK)
     )

@@ -48,6 +48,8 @@ __all__ = [
 _REPORT_EVERY = 500
 _GROUPS = ("dialect", "prompt_style")
 """Columns that tell which replies were asked for in the same words; the first that a table has is taken."""
+_MAX_STYLES = 50
+"""A column of more values tells rows from one another, not prompts."""
 _MANY = 0.01
 """Another dialect that reads more than this share of all replies, none of which the chosen one reads, is mentioned."""
 _VERDICTS: tuple[VerdictSide, ...] = ("first", "second", "tie")
@@ -127,10 +129,13 @@ def parse_table(
         _dialect(name)  # refused before the table is read
     with closing(open_annotated(path, "raw_output", mapping, out)) as table:
         column = None if name is not None else next((one for one in _GROUPS if one in table.columns), None)
+        cells: Iterable[str | None] = repeat(None) if column is None else table.cells(column)
+        if column == "prompt_style" and (values := len({*cells})) > _MAX_STYLES:
+            if note is not None:
+                note(f"{column} has {values:,} values, more than {_MAX_STYLES}: all replies are read in one dialect")
+            column, cells = None, repeat(None)
         try:
-            groups, notes, readings = _read_groups(
-                _counted(table, progress), repeat(None) if column is None else table.cells(column), column, name
-            )
+            groups, notes, readings = _read_groups(_counted(table, progress), cells, column, name)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         if note is not None:

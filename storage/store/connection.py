@@ -210,9 +210,9 @@ def fetch(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[
     return rows
 
 
-def quoted(path: Path) -> str:
-    """A path as a string of SQL."""
-    return "'" + str(path).replace("'", "''") + "'"
+def quoted(text: Path | str) -> str:
+    """A path or another text as a string of SQL."""
+    return "'" + str(text).replace("'", "''") + "'"
 
 
 def first_line(error: Exception) -> str:

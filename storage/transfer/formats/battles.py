@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.storage.store.connection import query
+from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats.columns import (
     NOT,
     UNNAMED_JUDGE,
@@ -272,12 +272,8 @@ class _Spelling:
 
     def cell(self, cell: str) -> str:
         """SQL for a cell in our words."""
-        cases = " ".join(f"when {_literal(word)} then {_literal(ours)}" for word, ours in self.values.items())
+        cases = " ".join(f"when {quoted(word)} then {quoted(ours)}" for word, ours in self.values.items())
         return f"case {cell} {cases} else {cell} end" if cases else cell
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _given_values(

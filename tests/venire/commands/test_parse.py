@@ -292,3 +292,9 @@ def test_a_column_names_the_dialect_of_each_row_and_an_unknown_one_is_refused(ve
     assert 'row 2: no dialect "mtbench"; is "mt-bench" meant?' in refused.err
     assert "--dialect" in refused.err
     assert venire("parse", tmp_path / "mixed.csv", "--dialect", "mt-bench").code == 0
+
+
+def test_a_style_of_each_row_is_no_style(venire: Venire, tmp_path: Path) -> None:
+    done = venire("parse", grouped(tmp_path, "prompt_style", [(f"p{n}", "[[A]]") for n in range(51)]))
+    assert done.err.startswith("prompt_style has 51 values, more than 50: all replies are read in one dialect\n")
+    assert {row["verdict"] for row in rows_of(done.out)} == {"first"}

@@ -326,3 +326,17 @@ def test_methods_of_single_verdicts_count_verdicts_and_not_judgments(
         in said
     )
     assert "both orders" not in said
+
+
+def test_words_of_a_table_are_read_as_told_and_columns_left_aside_are_named(venire: Venire, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    path.write_text("model_a,model_b,winner,voter,why\noak,elm,it's A,ann,x\nelm,oak,B!,bob,y\n", encoding="utf-8")
+    words = ("--value", "it's A=model_a", "--value", "B!=model_b")
+    done = venire("rate", path, *words)
+    assert done.code == 0
+    assert "columns: voter as judge\nwinners: it's A as model_a, B! as model_b\ncolumns left aside: why\n" in done.out
+    source = venire("rate", path, *words, "--json").json()["diagnostics"]["source"]
+    assert source["left_aside"] == ["why"]
+    for wrong, said in (("B!", "--value takes"), ("C=tie", "which no row has"), ("B!=b", "accepted: model_a, model_b")):
+        refused = venire("rate", path, "--value", wrong)
+        assert (refused.code, said in refused.err) == (2, True), refused.err

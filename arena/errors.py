@@ -26,6 +26,7 @@ __all__ = [
     "StoreHeldError",
     "TransientError",
     "VenireError",
+    "fault_name",
 ]
 
 
@@ -41,6 +42,15 @@ class Fault(IntEnum):
     FILTERED = 6
     TOO_LONG = 7
     UNANSWERED = 8
+
+
+def fault_name(number: int) -> str:
+    """The name of a fault by its number in a store, which another version may have written.
+
+    >>> fault_name(2), fault_name(99)
+    ('rate_limited', 'fault 99')
+    """
+    return Fault(number).name.lower() if number in set(Fault) else f"fault {number}"
 
 
 class VenireError(Exception):

@@ -35,8 +35,10 @@ __all__ = [
     "paid",
     "parts",
     "pending_texts",
+    "pending_trial",
     "pending_trials",
     "planned_battles",
+    "read_logprobs",
     "respondents",
     "settled",
     "settled_pairs",
@@ -359,7 +361,7 @@ def _load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
     found = []
     for one in bounds["ids"]:
         row = rows[one]
-        pending = _pending(row, instructions[row[5]], [completions[number] for number in row[6]])
+        pending = pending_trial(row, instructions[row[5]], [completions[number] for number in row[6]])
         if one in costs:
             said = tuple(replies.get(one, ()))
             pending = pending._replace(replies=said, attempts=attempts[one], cost=costs[one])
@@ -375,17 +377,26 @@ def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
             said = found.setdefault(trial, [])
             if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
                 text, finish, reasoning, tokens_in, tokens_out, logprobs = fields
-                told = {"input_tokens": tokens_in, "output_tokens": tokens_out, "logprobs": _logprobs(logprobs)}
-                said.append(Reply(text, finish, reasoning, **told))
+                said.append(
+                    Reply(
+                        text,
+                        finish,
+                        reasoning,
+                        input_tokens=tokens_in,
+                        output_tokens=tokens_out,
+                        logprobs=read_logprobs(logprobs),
+                    )
+                )
     return found
 
 
-def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
+def read_logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
+    """The likeliest tokens at the first places of a reply, from the store's JSON."""
     return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
 
 
-def _pending(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> PendingTrial:
-    """A trial without what is on record for it."""
+def pending_trial(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> PendingTrial:
+    """A trial without what is on record for it; the row is that of the query `trials`, with its texts."""
     number, key, respondent, swapped, repeat, instruction, _ = row
     texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
     fences = (prompt.fence, *(one.fence for one in shown))

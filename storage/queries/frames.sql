@@ -35,7 +35,7 @@ select id, external_id from instruction order by id;
 -- The rows of `battles`, with when the last attempt behind each was sent, in seconds since 1970, and how much longer A's answer is than B's, as a share of both.
 select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label, v.score, s.told_at,
   t.shown[if(t.swapped, 2, 1)] completion_a, t.shown[if(t.swapped, 1, 2)] completion_b,
-  coalesce((length(ca.text) - length(cb.text)) / nullif(length(ca.text) + length(cb.text), 0), 0)::double as length
+  coalesce((ca.characters - cb.characters) / nullif(ca.characters + cb.characters, 0), 0)::double as length
   from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id
   left join (select trial, epoch(max(sent_at)) as told_at from attempt group by trial) s on s.trial = t.id
   left join completion ca on ca.id = t.shown[if(t.swapped, 2, 1)] left join completion cb on cb.id = t.shown[if(t.swapped, 1, 2)]

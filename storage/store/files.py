@@ -40,8 +40,8 @@ class StoreLock:
     descriptor: int
 
     @classmethod
-    def acquire(cls, store: Path) -> StoreLock:
-        """Take the lock of a store.
+    def acquire(cls, store: Path, *, shows: bool = False) -> StoreLock:
+        """Take the lock of a store; `shows`: to show it on pages, as the message to others says.
 
         Raises StoreHeldError naming the process, host and time when another process has it, and InputError where the
         lock cannot be written or is a symbolic link.
@@ -62,6 +62,7 @@ class StoreLock:
                 break
             os.close(descriptor)  # its last owner removed the file between our open and our lock
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat("T", "seconds")}
+        owner |= {"shows": True} if shows else {}
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(owner).encode(), 0)
         return cls(path, descriptor)
@@ -100,12 +101,19 @@ def held(store: Path) -> StoreHeldError:
 
 
 def _held(store: Path, holder: bytes) -> StoreHeldError:
+    shows = False
     try:
         owner = json.loads(holder)
+        shows = bool(owner.get("shows")) if isinstance(owner, dict) else False
         who = f"process {owner['pid']} on host {owner['host']} since {owner['since']}"
     except (ValueError, KeyError, TypeError):
         who = "another process that has just started"
     named = shlex.quote(str(store))
+    if shows:
+        return StoreHeldError(
+            f"the store {store} is looked at by `venire serve`, {who}: close its pages and try again half a minute "
+            "later, or end that process (Ctrl-C is safe)"
+        )
     return StoreHeldError(
         f"the store {store} is held by {who}: wait until it has finished, or stop it (Ctrl-C is safe), and try again; "
         f'`venire status {named}`, `venire watch {named}` and `venire sql {named} "..."` work meanwhile, as long as a '

@@ -29,7 +29,7 @@ from venire.storage.store.journal import read_journal
 from venire.storage.store.recovery import recover, refuse_unfinished
 from venire.storage.store.store import Store
 
-__all__ = ["open_store", "reading"]
+__all__ = ["open_store", "open_unchanged", "reading"]
 
 _OPEN: WeakSet[Store] = WeakSet()
 """The stores that this process opened: its own lock keeps it from opening one of them again."""
@@ -156,6 +156,37 @@ def _only_read(path: Path, clock: Clock) -> Store:
     store.scratch = scratch
     _OPEN.add(store)
     return store
+
+
+@contextmanager
+def open_unchanged(path: Path) -> Iterator[Store]:
+    """A store to look at, of which nothing is changed: not brought to today's format, nothing recovered or written.
+
+    Its lock is held meanwhile where there can be one, so that no run begins that could not write. Raises InputError for
+    a file that is missing, is no store, has another format, or has a run's replies beside it that are not in it yet;
+    StoreHeldError when another process owns it.
+    """
+    path = path.resolve()
+    if not path.is_file():
+        raise InputError(f"there is no store {path}")
+    lock = StoreLock.acquire(path, shows=True) if is_writable(path) else None
+    try:
+        try:
+            store = _only_read(path, SystemClock())
+        except InputError as error:
+            if lock is None:
+                raise
+            raise InputError(f"{_first_part(error)}: `venire status {shlex.quote(str(path))}` mends that") from error
+        with store:
+            yield store
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def _first_part(error: InputError) -> str:
+    """What is wrong, without what is to be done about a store that cannot be written."""
+    return str(error).partition(", is brought to format")[0].partition(", which cannot be written")[0]
 
 
 @contextmanager

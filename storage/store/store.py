@@ -272,6 +272,10 @@ class Store:
             with self._door:
                 self._inside -= 1
 
+    def limit_memory(self, most: str) -> None:
+        """Let DuckDB use so much memory from now on, such as "300MB"."""
+        self.connection.execute("set memory_limit = $most", {"most": most})
+
     def release_memory(self) -> None:
         """Give the memory of blocks that were read back to the system, unless somebody reads or writes just now.
 

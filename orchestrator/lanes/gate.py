@@ -15,7 +15,7 @@ from venire.arena.clock import Clock, SystemClock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
 from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
-__all__ = ["Gate", "Permit"]
+__all__ = ["Gate", "GateUsage", "Permit"]
 
 _MINUTE = 60.0
 _DAY = 86_400.0
@@ -27,6 +27,17 @@ _MIN_SLEEP = 0.02
 """Seconds that the gate sleeps at least: calls that may pass within them pass together."""
 _TIMER_SLACK = 1e-7
 """Timers may come early by the rounding of a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateUsage:
+    """What a route sent in the last minute, and the parts of its limits that it may use; None: there is no limit."""
+
+    requests: int
+    requests_limit: float | None
+    tokens: int
+    tokens_limit: float | None
+    """Of requests and replies together, else of the requests alone."""
 
 
 @dataclass(slots=True)
@@ -127,6 +138,18 @@ class Gate:
         if control.state is Congestion.BLOCKED:
             return f"sends single calls after {responses}"
         return f"slowed to {control.allowed:,} in flight ({control.rate:,.3g} calls/s) by {responses}"
+
+    def usage(self) -> GateUsage:
+        """Requests and tokens of the last minute against their limits."""
+        limits = _merged(self._given, self._learnt)
+        only_input = limits.tokens_per_minute is None and limits.input_tokens_per_minute is not None
+        tokens = limits.input_tokens_per_minute if only_input else limits.tokens_per_minute
+        return GateUsage(
+            self._sent_lately(self._clock.monotonic()),
+            None if limits.requests_per_minute is None else self._part(limits.requests_per_minute),
+            self._tokens.input + (0 if only_input else self._tokens.output),
+            None if tokens is None else self._part(tokens),
+        )
 
     def load(self, body_bytes: int, max_tokens: int) -> Load:
         """What to set aside for a call with a body of so many bytes and answers of at most `max_tokens`.

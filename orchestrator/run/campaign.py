@@ -42,6 +42,7 @@ from venire.orchestrator.run.feed import Feed
 from venire.orchestrator.run.next_round import NextRound, OnAnalysis, RoundSource, beside
 from venire.orchestrator.run.readability import WINDOW, ReadabilityMonitor, gates_missed
 from venire.orchestrator.run.reparse import screen
+from venire.orchestrator.run.run_state import run_state
 from venire.orchestrator.run.trial import TrialRunner, UnreadableError
 from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrial
@@ -75,6 +76,7 @@ async def run_campaign(
     progress: _Progress = None,
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
+    on_open: Callable[[Callable[[], Mapping[str, Any]]], None] | None = None,
     rounds: RoundSource | None = None,
     on_analysis: OnAnalysis | None = None,
     events: Events | None = None,
@@ -87,7 +89,8 @@ async def run_campaign(
     Once all of it is settled or failed, `rounds` is asked in a thread for the campaign with another round,
     `on_analysis` gets the interim analysis, and the run goes on until there is none: limits, routes, budgets and
     counters are of the whole run.
-    `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store. `inline`
+    `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store, and `on_open`
+    once a function that returns lanes and budgets as they are (`run.run_state`), for the loop's thread. `inline`
     reads and writes without threads: for a virtual clock, which does not wait for one.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
@@ -99,6 +102,8 @@ async def run_campaign(
     run = _CampaignRun(
         store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing
     )
+    if on_open is not None:
+        on_open(lambda: run_state(run.lanes.values(), run.budgets.values(), stopping=run.stop.gently.is_set()))
     with gc_paused():
         return await run.go(providers, prices, progress)
 

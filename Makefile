@@ -9,14 +9,15 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 # The tests start many commands, and each would compile all of Venire again.
 unexport PYTHONDONTWRITEBYTECODE
 
-ROOMS := arena configs judges storage ratings orchestrator reports simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
+ROOMS := arena configs judges storage ratings orchestrator reports pages simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing coverage fuzz agreement figures lint lock clean
+.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing coverage fuzz agreement figures screens lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
 	@echo "make test       set up, lint, check types, run the tests; ROOM=ratings runs those of one room alone"
 	@echo "make test-slow  the tests that take minutes"
+	@echo "make  the web pages in a real browser; installs Debian's chromium where there is none"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
 	@echo "make fuzz       a million random and hostile replies to the rules that read verdicts (COUNT=1000000 SECONDS=900)"
 	@echo "make agreement  how often these rules read recorded judges as published; VENIRE_DATA names the records"
@@ -27,6 +28,7 @@ help:
 	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-refusals, bench-simulated, bench-widths, bench-placing   measurements, see benchmarks/README.md"
 	@echo "make coverage  how often intervals hold the truth of simulated worlds: docs/ratings.md, docs/judges.md (REPLICATES=300)"
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
+	@echo "make screens    take pictures of the web pages into docs/screens/; VENIRE_DATA names the records"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
 
@@ -62,7 +64,7 @@ collected: install
 	@$(BIN)/pytest -qq --collect-only > /dev/null || $(BIN)/pytest -q --collect-only
 
 test-slow: install
-	$(BIN)/pytest -q -m slow
+	$(BIN)/pytest -q -m "slow and not browser"
 
 ROUNDS ?= 200
 SEED ?= 0
@@ -160,6 +162,9 @@ bench-placing: install
 
 figures: install
 	$(BIN)/python docs/figures/make.py
+
+screens: install
+	$(BIN)/python docs/screens/make.py
 
 # One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
 lock:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("arena", "configs", "judges", "storage", "ratings", "orchestrator", "reports", "simulation", "venire")
+ROOMS = ("arena", "configs", "judges", "storage", "ratings", "orchestrator", "reports", "simulation", "pages", "venire")
 BELOW = {
     "arena": set(),
     "configs": {"arena"},
@@ -22,6 +22,7 @@ BELOW = {
     "orchestrator": {"arena", "configs", "judges", "storage"},
     "reports": {"arena", "configs", "storage", "ratings"},
     "simulation": {"arena", "judges"},
+    "pages": {"arena", "storage"},
     "venire": set(ROOMS),
 }
 HOMES = {
@@ -35,7 +36,14 @@ HOMES = {
         "judges/providers/litellm.py",
         "simulation/server.py",
         "venire/live/server.py",
+        "venire/live/pages.py",
     ),
+    "altair": ("pages/charts.py",),
+    "vl_convert": ("pages/charts.py",),
+    "jinja2": ("pages/",),
+    "markupsafe": ("pages/",),
+    "markdown_it": ("pages/texts.py",),
+    "nh3": ("pages/texts.py",),
     "ry": ("judges/providers/connections.py", "judges/providers/http_provider.py"),
     "tenacity": ("orchestrator/",),
     "asyncio_throttle": ("orchestrator/",),
@@ -89,6 +97,12 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rehearsal", "ledger"),
         ("direct", "server"),
     ),
+    "pages": (
+        ("texts", "figures", "charts"),
+        ("addresses",),
+        ("context", "rendering"),
+        ("views",),
+    ),
     "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
     "orchestrator": (("designs", "policies"), ("costs",), ("recording", "planning"), ("lanes",), ("run",)),
     "ratings": (
@@ -100,7 +114,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("methods",),
     ),
     "venire": (
-        ("wording", "status", "loops", "endpoints", "feedback", "boards"),
+        ("wording", "status", "loops", "endpoints", "feedback", "boards", "conversations"),
         ("live", "reading"),
         ("session",),
         ("telemetry", "doctor", "placement", "experiments", "forecasts", "prompts", "testing"),

@@ -90,7 +90,7 @@ def test_the_python_example_runs_and_its_store_answers_the_queries(
     assert "complete 180 of 180" in said
     assert "verdicts: simulated" in said
     statements = [one for one in only("sql").split(";") if one.strip()]
-    assert len(statements) == 4
+    assert len(statements) == 3
     with duckdb.connect(str(demo / "short.duckdb"), read_only=True) as store:
         for statement in statements:
             assert store.execute(statement).fetchall(), f"nothing comes of {statement}"

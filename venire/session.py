@@ -59,6 +59,8 @@ from venire.storage.transfer.importing import Added
 
 if TYPE_CHECKING:
     from venire.configs.schema import Campaign
+    from venire.live.guard import Guard
+    from venire.live.pages import Pages
     from venire.reports.board import Board
 
 __all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded", "judge_price"]
@@ -245,6 +247,8 @@ class Session:
         on_analysis: OnAnalysis | None = None,
         loop_factory: LoopFactory | None = None,
         ready: Callable[[Callable[[], None]], None] | None = None,
+        guard: Guard | None = None,
+        announce: Callable[[str], None] | None = None,
         group_rows: int = 500,
         group_seconds: float = 0.1,
     ) -> CampaignSummary:
@@ -253,7 +257,8 @@ class Session:
         Keys come from `environ`. Ctrl-C or SIGTERM stops the run gently, a second signal at once. Endpoints are tested
         before any money is spent: InputError for an unusable endpoint. Raises StoreError when the store fails. With a
         virtual clock, the run uses that clock's event loop and does not serve live queries. `ready` is called once
-        with a function that stops the run gently and may be called from any thread.
+        with a function that stops the run gently and may be called from any thread. With `guard` the run serves its
+        pages where that says, and `announce` gets their address.
         """
         left = self._judges_left()
         secrets = read_secrets(self.campaign, left, environ)
@@ -274,7 +279,13 @@ class Session:
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
                 if not virtual:  # nobody can follow a run on a clock that jumps
-                    await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
+                    pages = None if guard is None else self._pages(guard, pulse, stop)
+                    answers = self._answers(pulse, door)
+                    await stack.enter_async_context(serve(self.store.path, answers, warn, pages))
+                    if guard is not None:
+                        pulse.page = guard.address.url(guard.port)
+                    if guard is not None and announce is not None:
+                        announce(guard.link())
 
                 def report(now: Statistics) -> None:
                     pulse.feed(now)
@@ -293,6 +304,7 @@ class Session:
                         progress=report if progress is not None or not virtual else None,
                         warn=warn,
                         on_start=door.open,
+                        on_open=pulse.look_at,
                         rounds=self.rounds,
                         on_analysis=on_analysis,
                         events=events,
@@ -334,6 +346,15 @@ class Session:
             return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
 
         return Answers(pulse, lambda: status_document(self.store), sql, door.hold)
+
+    def _pages(self, guard: Guard, pulse: Pulse, stop: StopRequest) -> Pages:
+        """The pages of this run. Raises InputError without the packages that they need."""
+        from venire.live.library import Library
+        from venire.live.page_maker import Live, refuse_without_packages
+        from venire.live.pages import Pages
+
+        refuse_without_packages()
+        return Pages(Library.of_run(self.store), guard, Live(pulse.whole_document, stop.request))
 
     @contextlib.contextmanager
     def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[EmbeddedProvider | None]:

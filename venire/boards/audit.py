@@ -6,11 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from venire.arena.battles import Battles
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.boards.rate import Rateable, Source, Verdicts, choose_campaign, is_store, places, read, styles
+from venire.boards.rate import (
+    Rateable,
+    Source,
+    Verdicts,
+    choose_campaign,
+    is_store,
+    places,
+    read,
+    read_stored,
+    styles,
+)
 from venire.ratings.data.judgments import canonical
 from venire.ratings.data.models import own_models
 from venire.ratings.inference.options import Options, option_names
@@ -20,8 +32,9 @@ from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.storage.read import frames
 from venire.storage.store.opening import reading
+from venire.storage.store.store import Store
 
-__all__ = ["audit", "audited", "case_of"]
+__all__ = ["audit", "audited", "case_of", "case_of_campaign"]
 
 
 def audit(
@@ -70,19 +83,47 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
     Raises InputError for options that no check uses, and for verdicts that cannot be merged.
     """
     _refuse(options)
-    battles, seconds, planned = verdicts.battles, None, None
-    if is_store(source.paths[0]) and battles.ballots is None:
+    if is_store(source.paths[0]) and verdicts.battles.ballots is None:
         with reading(source.paths[0]) as store:
-            chosen = choose_campaign(store, source.campaign)
-            timed = frames.battles_in_time(store, chosen.id)
-            features = dict(timed.battles.features)
-            kin = verdicts.families, verdicts.judge_families
-            if own_models(timed.battles.judges, timed.battles.models, battles.peers, *kin).any():
-                features = {**styles(store, chosen.id, timed.shown), **features}
-        battles = replace(
-            timed.battles, features=features, clustered=battles.clustered, peers=battles.peers, people=battles.people
-        )
-        seconds, planned = None if bool(np.isnan(timed.seconds).all()) else timed.seconds, timed.planned
+            return _timed_case(store, choose_campaign(store, source.campaign), verdicts, options)
+    return _case(verdicts.battles, verdicts, options)
+
+
+def case_of_campaign(store: Store, campaign: frames.CampaignRow) -> tuple[Case, Verdicts]:
+    """The verdicts of a campaign of an open store as input of checks, and as they were read; with the campaign's seed.
+
+    Raises InputError for a campaign that has grades alone.
+    """
+    verdicts = read_stored(store, campaign)
+    verdicts.refuse_grades_alone()
+    options = Options(seed=verdicts.seed)
+    if verdicts.battles.ballots is not None:
+        return _case(verdicts.battles, verdicts, options), verdicts
+    return _timed_case(store, campaign, verdicts, options), verdicts
+
+
+def _timed_case(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts, options: Options) -> Case:
+    """With the times of the verdicts, and how many were planned."""
+    battles = verdicts.battles
+    timed = frames.battles_in_time(store, campaign.id)
+    features = dict(timed.battles.features)
+    kin = verdicts.families, verdicts.judge_families
+    if own_models(timed.battles.judges, timed.battles.models, battles.peers, *kin).any():
+        features = {**styles(store, campaign.id, timed.shown), **features}
+    battles = replace(
+        timed.battles, features=features, clustered=battles.clustered, peers=battles.peers, people=battles.people
+    )
+    seconds = None if bool(np.isnan(timed.seconds).all()) else timed.seconds
+    return _case(battles, verdicts, options, seconds, timed.planned)
+
+
+def _case(
+    battles: Battles,
+    verdicts: Verdicts,
+    options: Options,
+    seconds: NDArray[np.float64] | None = None,
+    planned: int | None = None,
+) -> Case:
     battles = canonical(battles)
     return Case(
         battles=battles,

@@ -82,6 +82,8 @@ __all__ = [
     "rate",
     "read",
     "read_campaign",
+    "read_stored",
+    "select_verdicts",
 ]
 
 
@@ -627,6 +629,32 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         grades=read_grades(store, campaign, origins, battles.models),
         edited=frames.edited_battles(store, campaign.id) if pairs else {},
     )
+
+
+def read_stored(store: Store, campaign: frames.CampaignRow) -> Verdicts:
+    """The verdicts of one campaign of an open store, with people's votes where the store has one group of them."""
+    return _with_people(store, read_campaign(store, campaign), None)
+
+
+def select_verdicts(
+    store: Store, verdicts: Verdicts, *, judges: Collection[str] = (), category: str | None = None
+) -> Verdicts:
+    """The verdicts of some judges (none named: of all), or on the instructions of one category, of a store's campaign.
+
+    Raises InputError where there are none.
+    """
+    battles = verdicts.battles
+    if battles.ballots is not None:
+        raise InputError("ballots are rated together: leave judge and category out")
+    rows = np.ones(len(battles.label), dtype=np.bool_)
+    if judges:
+        rows &= np.array([name in judges for name in battles.judges], dtype=np.bool_)[battles.judge]
+    if category is not None:
+        wanted = {name for name, kind in store.read("instruction_categories") if kind == category}
+        rows &= np.array([name in wanted for name in battles.instructions], dtype=np.bool_)[battles.instruction]
+    if not rows.any():
+        raise InputError("no verdict is of these judges and this category")
+    return replace(verdicts, battles=select_battles(battles, rows), grades=None, edited={}, ballots=None, note=None)
 
 
 def _chose(store: Store, campaign: frames.CampaignRow) -> bool:

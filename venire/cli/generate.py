@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from venire.cli.options import ENV_FILE, FILE, YES
+from venire.cli.options import ENV_FILE, FILE, SERVE, YES
 
 __all__ = ["generate"]
 
@@ -21,6 +21,7 @@ def generate(
         0.0, "--speed", min=0.0, help="For simulated contestants: divide their latency by this; 0 is no waiting."
     ),
     events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+    serve: str | None = SERVE,
 ) -> None:
     """Ask contestants to answer the instructions; `venire run` then judges what they wrote.
 
@@ -30,7 +31,7 @@ def generate(
       venire generate first/campaign.toml
       venire generate first/campaign.toml --yes --retry-failed
     """
-    from venire.cli.options import agree, environment
+    from venire.cli.options import agree, environment, page_guard
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import generation
     from venire.render.outcome import show_outcome
@@ -41,6 +42,7 @@ def generate(
 
     screen = console(stderr=True)
     environ = environment(env_file)
+    guard = page_guard(serve)
     campaign = generation(load_campaign(file))
     watching = observe(warning_printer(screen), lines=events, otel=None, metrics_port=None)
     with watching as observers, Session(campaign, amend=amend, spends=True) as session:
@@ -48,4 +50,4 @@ def generate(
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
         agree(session, yes=yes)
-        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers, environ=environ))
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers, environ=environ, guard=guard))

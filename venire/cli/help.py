@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -40,12 +41,26 @@ FIGURES = "More figures"
 
 _EXAMPLES = "\n\nExamples:\n"
 _UNCUT = 10_000
+_ADDRESS = re.compile(r"\d{1,5}|[\w.-]*:\d{1,5}|\[[0-9a-fA-F:]+\](:\d{1,5})?|\d+\.\d+\.\d+\.\d+|localhost")
+"""What may stand behind `--serve`; anything else is the next argument."""
 _UNBROKEN = "\u2011"
 """A hyphen at which no line is broken, while help is laid out: `bradley-terry` stays one word."""
 
 
 class Verb(TyperCommand):
     """A verb whose docstring may end with a paragraph `Examples:`, and whose options may name a `rich_help_panel`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; `--serve` may stand without an address."""
+        return list(super().parse_args(ctx, self.with_address(args)))
+
+    @staticmethod
+    def with_address(args: list[str]) -> list[str]:
+        """The arguments with `--serve=` for a `--serve` that no address follows: an option takes a value or none."""
+        for place, one in enumerate(args):
+            if one == "--serve" and not (place + 1 < len(args) and _ADDRESS.fullmatch(args[place + 1])):
+                return [*args[:place], "--serve=", *args[place + 1 :]]
+        return args
 
     def get_short_help_str(self, limit: int = _UNCUT) -> str:
         """The first sentence of the docstring, whole."""

@@ -20,6 +20,7 @@ from venire.cli.help import INTERVALS, JUDGMENTS, READ, verdict_formats
 if TYPE_CHECKING:
     from venire.arena.choices import BothBad, VerdictOrigin
     from venire.boards.rate import Source
+    from venire.live.guard import Guard
     from venire.session import Session
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "MERGE",
     "ORIGIN",
     "SEED",
+    "SERVE",
     "STORE",
     "VALUE",
     "WHERE",
@@ -49,6 +51,7 @@ __all__ = [
     "judge_weights",
     "named_store",
     "named_stores",
+    "page_guard",
     "value_map",
     "verdict_source",
     "where",
@@ -87,6 +90,9 @@ def named_stores(paths: list[Path]) -> list[Path]:
 
 STORE = typer.Argument(..., help="The store, its campaign file or the folder of that file.", callback=named_store)
 JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
+SERVE = typer.Option(
+    None, "--serve", metavar="[HOST:PORT]", help="Serve pages of the run, to this machine alone unless a host is given."
+)
 YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
 
 # Of verdicts to rate or to audit: where they are, how they are read, and how two orders make one judgment.
@@ -169,6 +175,15 @@ def verdict_source(
         both_bad=both_bad,
         baseline=baseline,
     )
+
+
+def page_guard(serve: str | None) -> Guard | None:
+    """Who may see the pages that `--serve` asks for; None: nobody asked. Raises InputError for another address."""
+    if serve is None:
+        return None
+    from venire.live.guard import Guard, parse_address
+
+    return Guard.of(parse_address(serve))
 
 
 def anchors(pairs: list[str]) -> dict[str, float]:

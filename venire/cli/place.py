@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.cli.help import battle_policies
-from venire.cli.options import ENV_FILE, JSON, YES, named_store
+from venire.cli.options import ENV_FILE, JSON, SERVE, YES, named_store
 
 __all__ = ["place"]
 
@@ -37,6 +37,7 @@ def place(
     yes: bool = YES,
     env_file: Path | None = ENV_FILE,
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
+    serve: str | None = SERVE,
     as_json: bool = JSON,
 ) -> None:
     """Place a new model on a judged board.
@@ -54,7 +55,7 @@ def place(
     """
     from functools import partial
 
-    from venire.cli.options import agree, environment, write_json
+    from venire.cli.options import agree, environment, page_guard, write_json
     from venire.orchestrator.recording.ending import Ending
     from venire.placement.board import PlaceSettings
     from venire.render.outcome import EXIT_CODES
@@ -85,6 +86,7 @@ def place(
         agree=partial(agree, yes=yes),
         retry_failed=retry_failed,
         environ=environment(env_file),
+        guard=page_guard(serve),
     )
     if as_json and found is not None:
         write_json(found.to_json())

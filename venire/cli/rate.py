@@ -191,12 +191,12 @@ def rate(
       venire rate first --compare --reference people.csv
     """
     from venire.arena.errors import InputError
-    from venire.boards.rate import read
+    from venire.boards.rate import is_store, read
     from venire.cli.options import anchors, judge_weights, verdict_source, write_json
     from venire.ratings.inference.options import Options
     from venire.render.board import show_board, show_comparison
     from venire.render.figures import show_figures
-    from venire.render.screen import console
+    from venire.render.screen import console, show_pages_hint
     from venire.reports.figures import Figures
 
     source = verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline)
@@ -243,3 +243,5 @@ def rate(
         screen = console()
         show_board(screen, board)
         show_figures(screen, board.diagnostics)
+        if is_store(source.paths[0]):
+            show_pages_hint(console(stderr=True), source.paths[0])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from venire.cli.options import ENV_FILE, FILE, YES
+from venire.cli.options import ENV_FILE, FILE, SERVE, YES
 
 __all__ = ["run"]
 
@@ -29,6 +29,7 @@ def run(
         0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."
     ),
     events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+    serve: str | None = SERVE,
     otel: bool | None = typer.Option(
         None, "--otel/--no-otel", help="Send traces and metrics by OpenTelemetry, to where OTEL_* variables say."
     ),
@@ -47,9 +48,9 @@ def run(
       venire run first/campaign.toml
       venire run first/campaign.toml --yes --events run.jsonl
       venire run first/campaign.toml --amend       # accepts a file that changed
-      venire run first/campaign.toml --retry-failed
+      venire run first/campaign.toml --serve       # a page to watch it: http://127.0.0.1:8377
     """
-    from venire.cli.options import agree, environment
+    from venire.cli.options import agree, environment, page_guard
     from venire.configs.loading import load_campaign
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
@@ -60,6 +61,7 @@ def run(
 
     screen = console(stderr=True)
     environ = environment(env_file)
+    guard = page_guard(serve)
     campaign = load_campaign(file)
     watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
     with watching as observers, Session(campaign, amend=amend, spends=True, release=release_unanswered) as session:
@@ -69,5 +71,7 @@ def run(
         agree(session, yes=yes)
         keep_forecast(session.store, session.planned.id, session.forecast)
         raise typer.Exit(
-            show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers, environ=environ)
+            show_outcome(
+                session, screen, Embedded(speed, even_faults(fault_rate)), observers, environ=environ, guard=guard
+            )
         )

@@ -19,18 +19,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import socket
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -39,7 +40,10 @@ from venire.arena.errors import InputError, VenireError
 from venire.live.sockets import listening, socket_path
 from venire.storage.read.selecting import Selected
 
-__all__ = ["Answers", "Pulse", "serve"]
+if TYPE_CHECKING:
+    from venire.live.pages import Pages
+
+__all__ = ["Answers", "Pulse", "serve", "serve_pages"]
 
 SQL_AT_ONCE = 2
 HOLD_SECONDS = 60.0
@@ -64,8 +68,13 @@ class Pulse:
             "since": since.isoformat("T", "seconds"),
         }
         self._recent: deque[Statistics] = deque()
+        self._state: Callable[[], Mapping[str, Any]] | None = None
+        self._seen: Mapping[str, Any] = {}
+        self._seen_at = -_STATUS_SECONDS
         self.ending: str | None = None
         """How the run ended, once it has."""
+        self.page: str | None = None
+        """Where its pages are, if it serves any."""
 
     def feed(self, now: Statistics) -> None:
         """Record the current counters; of several within a second the last is kept."""
@@ -75,11 +84,21 @@ class Pulse:
         recent.append(now)
         while now.elapsed - recent[0].elapsed > _WINDOW_SECONDS:
             recent.popleft()
+        if self._state is not None and now.elapsed - self._seen_at >= _STATUS_SECONDS:
+            self._seen, self._seen_at = self._state(), now.elapsed
+
+    def look_at(self, state: Callable[[], Mapping[str, Any]]) -> None:
+        """From now on, read lanes and budgets once a second, in the thread that feeds the counters."""
+        self._state = state
+
+    def whole_document(self) -> dict[str, Any]:
+        """The document with the lanes and budgets of a moment ago; safe in any thread."""
+        return {**self.document(), **self._seen}
 
     def document(self) -> dict[str, Any]:
         """The run's process and start, the counters, calls per second, and the seconds left at this pace.
 
-        `seconds_left` is null while nothing has settled, `ending` while the run goes on.
+        `seconds_left` is null while nothing has settled, `ending` while the run goes on, `page` where it serves none.
         """
         first, last = (self._recent[0], self._recent[-1]) if self._recent else (Statistics(), Statistics())
         seconds = last.elapsed - first.elapsed
@@ -91,6 +110,7 @@ class Pulse:
             "calls_per_second": round((last.calls - first.calls) / seconds, 3) if seconds > 0 else 0.0,
             "seconds_left": round(left * seconds / done, 1) if done > 0 else None,
             "ending": self.ending,
+            "page": self.page,
         }
 
 
@@ -109,13 +129,19 @@ class Answers:
 
 
 @contextlib.asynccontextmanager
-async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | None = None) -> AsyncIterator[None]:
+async def serve(
+    store: Path,
+    answers: Answers,
+    warn: Callable[[str], None] | None = None,
+    pages: Pages | None = None,
+) -> AsyncIterator[None]:
     """Answer on the socket beside a store. The caller holds the store's lock, so an existing socket is stale.
 
-    If no socket can be made, `warn` is called with a sentence and nothing is served.
+    With `pages` the same application has those as well, and listens where their guard says. If no socket can be made,
+    `warn` is called with a sentence and it is served without. Raises InputError where the pages' address is taken.
     """
     path = socket_path(store)
-    server = _SocketServer(answers)
+    server = _SocketServer(answers, pages)
     try:
         await server.start(path)
     except OSError as error:
@@ -133,6 +159,7 @@ async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | Non
 @dataclass(slots=True)
 class _SocketServer:
     answers: Answers
+    pages: Pages | None = None
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _sql: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(SQL_AT_ONCE, "venire-sql"))
     _status: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-status"))
@@ -143,17 +170,21 @@ class _SocketServer:
 
     async def start(self, path: Path) -> None:
         """Start to listen. Raises OSError if no socket can be made."""
-        app = web.Application(client_max_size=1 << 20, middlewares=[_sentences])
+        app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(self.pages)])
         app.router.add_get("/status", self._show_status)
         app.router.add_get("/live", self._show_live)
         app.router.add_post("/sql", self._answer_sql)
         app.router.add_post("/hold", self._rest)
         self._runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=_PATIENCE_SECONDS
+            app, access_log=None, logger=_SILENT, handler_cancellation=True, shutdown_timeout=_PATIENCE_SECONDS
         )
+        if self.pages is not None:
+            self.pages.add_to(app)
         await self._runner.setup()
         handler = self._runner.server
         assert handler is not None  # it exists after `setup`
+        if self.pages is not None:
+            await _listen(self._runner, self.pages)
         with listening(path) as listener:
             self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=listener)
 
@@ -164,8 +195,12 @@ class _SocketServer:
                 os.unlink(path)
             self._server.close()
         self._ended.set()
+        if self.pages is not None:
+            await self.pages.end()
         if self._runner is not None:
             await self._runner.cleanup()
+        if self.pages is not None:
+            await self.pages.close()
         for pool in (self._sql, self._status):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
@@ -228,6 +263,62 @@ class _SocketServer:
             return response
         finally:
             self._held = False
+
+
+@contextlib.asynccontextmanager
+async def serve_pages(pages: Pages) -> AsyncIterator[None]:
+    """Serve the pages of stores at rest where their guard says. Raises InputError where that address is taken."""
+    app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(pages)])
+    pages.add_to(app)
+    runner = web.AppRunner(
+        app, access_log=None, logger=_SILENT, handler_cancellation=True, shutdown_timeout=_PATIENCE_SECONDS
+    )
+    await runner.setup()
+    try:
+        await _listen(runner, pages)
+        yield
+    finally:
+        await runner.cleanup()  # whoever reads slowly is cut off before the stores are closed
+        await pages.close()
+
+
+async def _listen(runner: web.AppRunner, pages: Pages) -> None:
+    address = pages.guard.address
+    site = web.TCPSite(runner, address.host, address.port, reuse_address=True)
+    try:
+        await site.start()
+    except OSError as error:
+        raise InputError(
+            f"pages cannot be served at {address.host}:{address.port}: {error.strerror or error}. Name another port, "
+            "such as 127.0.0.1:0 for any that is free"
+        ) from error
+    pages.guard.port = runner.addresses[0][1]
+    await pages.open()
+
+
+def _guarded(pages: Pages | None) -> Any:
+    """Lets requests through: over the socket all, which only this user can open; over TCP those that the guard knows.
+
+    What the socket answers beside pages (SQL, holding the store) does not exist over TCP.
+    """
+
+    @web.middleware
+    async def check(request: web.Request, handler: Any) -> web.StreamResponse:
+        transport = request.transport
+        if transport is not None and isinstance(transport.get_extra_info("sockname"), str | bytes):
+            answer: web.StreamResponse = await handler(request)
+            return answer
+        if pages is None or transport is None or request.path in _SOCKET_ONLY:
+            raise web.HTTPNotFound
+        return await pages.answer(request, handler)
+
+    return check
+
+
+_SILENT = logging.Logger("venire.pages.requests", logging.CRITICAL + 1)
+"""Where aiohttp says that a request was malformed: anybody who reaches the port could fill the terminal."""
+
+_SOCKET_ONLY = ("/status", "/live", "/sql", "/hold")
 
 
 @web.middleware

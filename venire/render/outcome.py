@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -22,7 +22,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.render.interim import format_interim, show_interim
-from venire.render.screen import FAILED, console, progress, tabulate, warning_printer
+from venire.render.screen import FAILED, console, progress, show_pages_hint, tabulate, warning_printer
 from venire.render.status import (
     failure_summary,
     show_drift,
@@ -47,8 +47,12 @@ from venire.storage.read.judge_quality import judge_readability
 from venire.telemetry import run_events
 from venire.wording import duration, is_reported_round, money, plain, retries
 
+if TYPE_CHECKING:
+    from venire.live.guard import Guard
+
 __all__ = [
     "EXIT_CODES",
+    "announcer",
     "fast_loop",
     "interim_printer",
     "run_pilot",
@@ -76,8 +80,12 @@ def show_outcome(
     embedded: Embedded,
     observers: Sequence[Observer] = (),
     environ: Mapping[str, str] = os.environ,
+    guard: Guard | None = None,
 ) -> int:
-    """Run a session with a progress display, show how it ended and its board; returns the exit code."""
+    """Run a session with a progress display, show how it ended and its board; returns the exit code.
+
+    With `guard` the run serves its pages where that says.
+    """
 
     warn = warning_printer(screen)
     events = Events(session.clock, observers, warn=warn)
@@ -90,6 +98,8 @@ def show_outcome(
             events=events,
             on_analysis=interim_printer(screen),
             loop_factory=fast_loop(),
+            guard=guard,
+            announce=announcer(screen),
         )
         report_end(summary)
     _show_summary(screen, session, summary)
@@ -109,10 +119,20 @@ def show_outcome(
         _show_board(out, session)
     else:
         show_readability(out, judge_readability(session.store, session.planned.id), session.campaign.store)
+    show_pages_hint(screen, session.campaign.store)
     _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
+
+
+def announcer(screen: Console) -> Callable[[str], None]:
+    """Prints where pages are served, on a line that is not cut."""
+
+    def show(link: str) -> None:
+        screen.print(f"pages: {plain(link)}", soft_wrap=True)
+
+    return show
 
 
 def interim_printer(screen: Console) -> OnAnalysis:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -14,10 +15,13 @@ from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
 from venire.placement.run import PlacementForecast, forecast_placement, placement_session
 from venire.ratings.design.placement import PlacedElo, Placement
-from venire.render.outcome import EXIT_CODES, fast_loop, interim_printer
+from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
 from venire.render.screen import progress, tabulate, warning_printer
 from venire.session import Embedded, Session
 from venire.wording import money, plain
+
+if TYPE_CHECKING:
+    from venire.live.guard import Guard
 
 __all__ = ["run_placement", "show_placed"]
 
@@ -30,6 +34,7 @@ def run_placement(
     retry_failed: bool = False,
     embedded: Embedded | None = None,
     environ: Mapping[str, str] = os.environ,
+    guard: Guard | None = None,
 ) -> tuple[PlacementReport | None, int]:
     """Place a model and show how it goes; returns what it came to (None: no verdict could be read) and the exit code.
 
@@ -43,7 +48,7 @@ def run_placement(
         if (expected := forecast_placement(session, prepared)) is not None:
             _show_expected(screen, expected)
         agree(session)
-        code = _run(screen, session, embedded, environ)
+        code = _run(screen, session, embedded, environ, guard)
         if code == EXIT_CODES[Ending.INTERRUPTED]:
             return None, code
         found = place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
@@ -82,7 +87,13 @@ def _show_expected(screen: Console, expected: PlacementForecast) -> None:
     )
 
 
-def _run(screen: Console, session: Session, embedded: Embedded | None, environ: Mapping[str, str]) -> int:
+def _run(
+    screen: Console,
+    session: Session,
+    embedded: Embedded | None,
+    environ: Mapping[str, str],
+    guard: Guard | None = None,
+) -> int:
     with progress(screen) as show:
         summary = session.run(
             environ=environ,
@@ -91,6 +102,8 @@ def _run(screen: Console, session: Session, embedded: Embedded | None, environ: 
             warn=warning_printer(screen),
             on_analysis=interim_printer(screen),
             loop_factory=fast_loop(),
+            guard=guard,
+            announce=announcer(screen),
         )
     if summary.stopped is not None:
         screen.print(f"complete: {plain(summary.stopped)}")

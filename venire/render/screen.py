@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -15,7 +18,7 @@ from rich.table import Column, Table
 from venire.arena.battles import Statistics
 from venire.wording import duration, is_reported_round, money, plain, retries
 
-__all__ = ["FAILED", "console", "counting", "progress", "tabulate", "warning_printer"]
+__all__ = ["FAILED", "console", "counting", "progress", "show_pages_hint", "tabulate", "warning_printer"]
 
 
 FAILED = "bold red"
@@ -165,3 +168,8 @@ def _counts(now: Statistics) -> str:
     round_now = f"round {now.round}, {plain(now.phase)}: " if now.round else ""
     counts = f"{round_now}{now.calls:,} calls, {now.in_flight:,} in flight, {retries(now.retries)}, {money(now.spent)}"
     return "; ".join((counts, *map(plain, now.slowed)))
+
+
+def show_pages_hint(screen: Console, store: Path) -> None:
+    """The command that shows every call of a store on pages."""
+    screen.print(f"to read every call: venire serve {plain(shlex.quote(os.path.relpath(store)))}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -30,6 +31,7 @@ __all__ = [
     "MIN_READABLE",
     "failure_summary",
     "format_spending",
+    "open_page",
     "show_drift",
     "show_failed",
     "show_long_input",
@@ -228,6 +230,22 @@ def _row(one: JudgeReadability) -> tuple[str, ...]:
 
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
+
+
+def open_page(screen: Console, owner: Owner, command: str) -> None:
+    """Open the page of a run in a browser, or name the command by which the next run serves one.
+
+    Raises SilentOwnerError where nobody answers.
+    """
+    address = owner.live().get("page")
+    if address is None:
+        screen.print(
+            f"this run serves no page: stop it with Ctrl-C and go on with `venire run FILE --serve`, or look at it "
+            f"when it has ended with `{plain(command)}`"
+        )
+        return
+    screen.print(f"page: {plain(address)}", soft_wrap=True)
+    webbrowser.open(address)
 
 
 def show_run(screen: Console, owner: Owner, interval: float) -> bool:

@@ -15,6 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from venire.cli import app
+from venire.cli.help import Verb
 
 BUILT: Any = get_command(app)
 
@@ -46,7 +47,8 @@ def test_a_verb_ends_its_help_with_examples_that_can_be_typed(path: tuple[str, .
     assert any(tuple(words[: len(path)]) == path for words in ours)
     for words in ours:
         given = max((one for one in VERBS if tuple(words[: len(one)]) == one), key=len)
-        VERBS[given].make_parser(VERBS[given].context_class(VERBS[given])).parse_args(words[len(given) :])
+        parser = VERBS[given].make_parser(VERBS[given].context_class(VERBS[given]))
+        parser.parse_args(Verb.with_address(words[len(given) :]))
 
 
 def test_h_is_help_everywhere_and_no_sentence_is_cut() -> None:

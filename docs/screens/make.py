@@ -1,0 +1,277 @@
+"""Take pictures of the web pages into docs/screens/: `make screens`.
+
+Of a demo that is run anew, and of recorded judgments that are replayed, in the folder that VENIRE_DATA names
+(../shared/data beside the checkout without it): without that folder their pictures stay as they are.
+With names as arguments, only these: `python docs/screens/make.py leaderboard recorded-battle`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+from playwright.sync_api import Browser, Page, sync_playwright
+from small_png import with_palette
+
+__all__ = ["main"]
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-proxy-server",
+)
+HIGHEST = 1600
+"""Longer pages end here."""
+PATIENCE_SECONDS = 120.0
+SET = "vicuna80_peers"
+DIALECTS = {
+    "gpt-4": "one-two-three",
+    "claude-v1": "one-two-three",
+    "gpt-3.5-turbo": "one-two-three",
+    "bard": "one-two-three",
+    "vicuna-13b": "scores",
+}
+"""The judges of the recorded set, each with the dialect of its replies (docs/replay.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A picture: of what, at which address below the campaign, in which window, and what it shows."""
+
+    of: str
+    page: str
+    says: str
+    width: int = 1440
+    dark: bool = False
+
+
+SHOTS = {
+    "overview": Shot("demo", "overview", "A campaign that is done: trials, money, judges, routes, calls, rounds."),
+    "overview-running": Shot(
+        "running", "overview", "The same while it runs: pace and time left, what is in flight, a button to stop it."
+    ),
+    "leaderboard": Shot(
+        "demo", "leaderboard", "Ratings with intervals on one scale, and wins between each two, seen and expected."
+    ),
+    "judges": Shot("demo", "judges", "What each judge is worth, with intervals, and how far they agree."),
+    "calls": Shot("demo", "calls?judge=gpt-4-0613&flipped=yes", "The calls, here those of one judge that flipped."),
+    "search": Shot("demo", "search?q=practical+suggestion&in=replies", "Words looked for in all replies."),
+    "battle": Shot("demo", "battle/53", "One battle: completions with differences marked, each judge in both orders."),
+    "instructions": Shot("demo", "instructions", "Instructions by how much they tell models apart, with remarks."),
+    "instruction": Shot("demo", "instruction/1", "One instruction, and the pairs of models that it tells apart."),
+    "contestant": Shot("demo", "contestant/1", "One model against each other one, and by category."),
+    "audit": Shot("demo", "audit", "What could be wrong with the result, worst first, with the calls behind it."),
+    "stores": Shot("stores", "/", "Where several stores are served: which there are."),
+    "computing": Shot("recorded", "audit", "What is shown while an audit is computed."),
+    "leaderboard-dark": Shot("demo", "leaderboard", "The leaderboard for who prefers dark pages.", dark=True),
+    "battle-dark": Shot("demo", "battle/53", "A battle for who prefers dark pages.", dark=True),
+    "overview-dark": Shot("demo", "overview", "The overview for who prefers dark pages.", dark=True),
+    "overview-phone": Shot("demo", "overview", "The overview on a phone.", width=390),
+    "leaderboard-phone": Shot("demo", "leaderboard", "The leaderboard on a phone.", width=390),
+    "calls-phone": Shot("demo", "calls", "The table of calls on a phone.", width=390),
+    "battle-phone": Shot("demo", "battle/53", "A battle on a phone.", width=390),
+    "recorded-leaderboard": Shot(
+        "recorded", "leaderboard", "Five models on 80 questions, rated by one another's recorded verdicts."
+    ),
+    "recorded-judges": Shot(
+        "recorded", "judges", "The same five as judges: consistency, agreement, people's votes, and their own replies."
+    ),
+    "recorded-battle": Shot("recorded", "battle/6707", "A battle on which recorded judges disagree, and replies."),
+    "recorded-calls": Shot("recorded", "calls?status=unreadable", "Recorded replies that no rule could read."),
+    "recorded-audit": Shot("recorded", "audit", "The audit of recorded judges: one of them favours the first place."),
+}  # fmt: skip
+
+
+def command(folder: Path, *words: str) -> str:
+    """What a command of Venire prints, run in a folder so that no path of this machine gets into a picture."""
+    done = subprocess.run(
+        [sys.executable, "-m", "venire", *words], cwd=folder, capture_output=True, text=True, env=environment()
+    )
+    if done.returncode:
+        raise SystemExit(f"venire {' '.join(words)}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """That of the commands: this checkout's Venire."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+@contextmanager
+def served(folder: Path, *words: str) -> Iterator[str]:
+    """The address of pages that a command of Venire serves, until it is ended."""
+    log = folder / "served.log"
+    with log.open("w") as out:
+        one = subprocess.Popen(
+            [sys.executable, "-m", "venire", *words], cwd=folder, stdout=out, stderr=out, env=environment()
+        )
+    try:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not (found := re.search(r"http://\S+", log.read_text())):
+            if one.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"venire {' '.join(words)}: {log.read_text()}")
+            time.sleep(0.1)
+        yield found[0].rstrip("/")
+    finally:
+        one.terminate()
+        one.wait(PATIENCE_SECONDS)
+
+
+def make_demo(folder: Path) -> None:
+    """The demo, and once more its files, for a campaign that is still running."""
+    command(folder, "demo", "--folder", "demo", "--speed", "1000")
+    shutil.copytree(folder / "demo", folder / "running", ignore=shutil.ignore_patterns("*.duckdb*"))
+
+
+def make_recorded(folder: Path, data: Path) -> None:
+    """Five judges of 80 questions replayed from their recorded replies, with people's votes on the same models."""
+    home = folder / "recorded"
+    home.mkdir()
+    for table in ("instructions", "completions", "judgments"):
+        shutil.copy(data / SET / f"{table}.parquet", home)
+    lines = ['name = "recorded"', "[data]", 'instructions = "instructions.parquet"']
+    lines += ['completions = "completions.parquet"', "[plan]", 'policy = "recorded"']
+    for judge, dialect in DIALECTS.items():
+        lines += ["[[judge]]", f"model = {json.dumps(judge)}", 'provider = "replay"']
+        lines += ['recorded = "judgments.parquet"', f"dialect = {json.dumps(dialect)}"]
+    (home / "campaign.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command(folder, "run", "recorded/campaign.toml", "--yes")
+    models = f"(select model from '{home / 'completions.parquet'}')"
+    votes = f"from '{data / SET / 'human_votes.parquet'}' where first in {models} and second in {models}"
+    duckdb.execute(f"copy (select * exclude (vote) {votes}) to '{home / 'votes.csv'}'")
+    command(folder, "import", "votes", "recorded/votes.csv", "--as", "people", "--store", "recorded/campaign.duckdb")
+
+
+@contextmanager
+def opened(browser: Browser, shot: Shot, *, scripts: bool = True) -> Iterator[Page]:
+    """An empty page in the window of a picture."""
+    size = {"width": shot.width, "height": 900 if shot.width > 600 else 844}
+    context = browser.new_context(
+        viewport=size, color_scheme="dark" if shot.dark else "light", java_script_enabled=scripts
+    )
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def visit(page: Page, address: str) -> None:
+    """Opens an address, and waits for what is computed and for its pictures."""
+    answer = page.goto(address)
+    if answer is None or answer.status not in (200, 202):
+        raise SystemExit(f"{address}: {answer and answer.status}: {page.inner_text('main')}")
+    page.locator("#waiting").wait_for(state="detached")  # the page comes by itself
+    page.wait_for_load_state("load")
+    page.evaluate("Promise.all([...document.images].map(one => one.decode()))")
+
+
+def take(browser: Browser, page: Page, name: str) -> None:
+    """The picture of a page as it now is."""
+    body = page.locator("body").bounding_box()
+    assert page.viewport_size is not None
+    assert body is not None
+    high = int(body["height"]) + 1
+    size = {"width": page.viewport_size["width"], "height": min(HIGHEST, max(high, 300))}
+    taken = page.screenshot(clip={"x": 0, "y": 0, **size}, full_page=True, animations="disabled")
+    path = HERE / f"{name}.png"
+    path.write_bytes(with_palette(browser, taken))
+    sys.stdout.write(f"docs/screens/{name}.png {path.stat().st_size / 1000:.0f} kB\n")
+
+
+def take_running(browser: Browser, folder: Path, name: str, shot: Shot) -> None:
+    """The overview in the middle of a run."""
+    words = ("run", "running/campaign.toml", "--yes", "--speed", "8", "--faults", "0.05", "--serve", "127.0.0.1:0")
+    with served(folder, *words) as site, opened(browser, shot) as page:
+        end = time.monotonic() + PATIENCE_SECONDS
+        page.goto(site)
+        while int(page.locator("#settled").get_attribute("data-count") or 0) < 400:
+            if time.monotonic() > end:
+                raise SystemExit("the run does not come to its middle")
+            page.wait_for_timeout(500)
+        visit(page, page.url)
+        take(browser, page, name)
+
+
+def take_still(browser: Browser, site: str, name: str, shot: Shot) -> None:
+    """A page of a store at rest; the page that waits for a computation without scripts, which would go on."""
+    path = shot.page if shot.of == "stores" else f"/s/{shot.of}/c/1/{shot.page}"
+    with opened(browser, shot, scripts=name != "computing") as page:
+        if name == "computing":
+            answer = page.goto(site + path)
+            if answer is None or answer.status != 202:
+                raise SystemExit(f"{path} was there at once")
+        else:
+            visit(page, site + path)
+        take(browser, page, name)
+
+
+def write_index() -> None:
+    """The list of the pictures, each with a sentence."""
+    lines = ["# Pictures of the pages", ""]
+    lines += ["What `venire serve STORE...` and `venire run FILE --serve` show, of the demo (`venire demo`) and, where"]
+    lines += ["the name begins with `recorded-`, of recorded judgments that are replayed ([how](../replay.md)): five"]
+    lines += ["models that judge one another's answers to 80 questions. The demo's judges are simulated."]
+    lines += ["", "```console", "make screens    # takes them again; VENIRE_DATA names the records", "```", ""]
+    for name, shot in SHOTS.items():
+        lines += [f"## {name}", "", shot.says, "", f"![{shot.says}]({name}.png)", ""]
+    (HERE / "README.md").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+
+
+def main(names: list[str]) -> int:
+    """Take the pictures named, or all; 2 for a name that is none, or without a browser."""
+    if strange := sorted(set(names) - set(SHOTS)):
+        sys.stderr.write(f"no picture is called {strange[0]}; there are: {', '.join(SHOTS)}\n")
+        return 2
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        sys.stderr.write(f"none of {', '.join(BROWSERS)} is on PATH\n")
+        return 2
+    data = Path(os.environ.get("VENIRE_DATA") or ROOT.parent / "shared" / "data").resolve()
+    wanted = {name: shot for name, shot in SHOTS.items() if not names or name in names}
+    if not (data / SET).is_dir():
+        sys.stderr.write("the recorded judgments are not here, and VENIRE_DATA does not name their folder\n")
+        wanted = {name: shot for name, shot in wanted.items() if shot.of not in ("recorded", "stores")}
+    kinds = {shot.of for shot in wanted.values()}
+    write_index()
+    with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
+        folder = Path(made)
+        make_demo(folder)
+        stores = ["demo/campaign.duckdb"]
+        if kinds & {"recorded", "stores"}:
+            make_recorded(folder, data)
+            stores.append("recorded/campaign.duckdb")
+        browser = playwright.chromium.launch(
+            executable_path=found, args=list(FLAGS), chromium_sandbox=os.geteuid() != 0
+        )
+        with served(folder, "serve", *stores, "--at", "127.0.0.1:0") as site:
+            for name, shot in wanted.items():
+                if shot.of != "running":
+                    take_still(browser, site, name, shot)
+        for name, shot in wanted.items():
+            if shot.of == "running":
+                take_running(browser, folder, name, shot)
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

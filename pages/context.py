@@ -1,0 +1,94 @@
+"""What every page of a campaign needs: the store, its table of trials, addresses, and the run, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+from venire.pages.addresses import Links
+from venire.storage.read.frames import CampaignRow
+from venire.storage.read.trial_details import TrialDetail
+from venire.storage.read.trial_table import TrialTable
+from venire.storage.store.store import Store
+
+__all__ = ["PAGES", "Kept", "PageContext"]
+
+T = TypeVar("T")
+
+PAGES: Mapping[str, str] = {
+    "overview": "Overview",
+    "leaderboard": "Leaderboard",
+    "judges": "Judges",
+    "calls": "Calls",
+    "instructions": "Instructions",
+    "audit": "Audit",
+}
+"""Pages that every other one links to, in order, with their titles."""
+
+
+class Kept(NamedTuple):
+    """A value that was read of a store, with the batch that was the last one then, and when that was."""
+
+    batch: int
+    at: float
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """A campaign of an open store, as a page shows it.
+
+    `live` is the document of the run that is going on (`live.server.Pulse.whole_document`), None of a store at rest.
+    `token` goes with every form that changes anything. `conversations` makes the requests of trials again from the
+    record, and reads their replies by today's rules; `plan` and `forecast` are the documents of the status
+    (`venire.status`). `kept` holds what pages read of the whole store, for all of them.
+    """
+
+    store: Store
+    campaign: CampaignRow
+    campaigns: Sequence[CampaignRow]
+    table: TrialTable
+    links: Links
+    token: str = ""
+    live: Mapping[str, Any] | None = None
+    conversations: Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]] = field(default=lambda trials: {})
+    plan: Callable[[], Mapping[str, Any]] = field(default=lambda: {"looks": [], "stops_when": []})
+    forecast: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
+    kept: dict[tuple[int, str], Kept] = field(default_factory=dict)
+    holding: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """Keeps the store open for longer than the page takes."""
+
+    def memo(self, name: str, read: Callable[[], T], seconds: float = 0.0) -> T:
+        """What `read` brings: the same again while nothing was committed, or for so many seconds of a run."""
+        key, now = (self.campaign.id, name), monotonic()
+        if self.live is not None and self.live.get("ending"):
+            seconds = 0.0  # nobody will look again
+        kept = self.kept.get(key)
+        if kept is not None and (kept.batch == self.store.batch or now - kept.at < seconds):
+            found: T = kept.value
+            return found
+        batch = self.store.batch
+        found = read()
+        self.kept[key] = Kept(batch, now, found)
+        return found
+
+    def values(self, page: str, title: str = "") -> dict[str, Any]:
+        """What the templates' common parts show."""
+        made_at = self.table.made_at
+        return {
+            "page": page,
+            "title": title or PAGES.get(page, page),
+            "pages": PAGES,
+            "links": self.links,
+            "store_name": self.store.path.name,
+            "store_path": str(self.store.path),
+            "campaign": self.campaign,
+            "campaigns": self.campaigns,
+            "live": self.live,
+            "token": self.token,
+            "as_of": None if made_at is None else made_at.strftime("%H:%M:%S"),
+            "is_current": self.table.is_current,
+        }

@@ -1,0 +1,127 @@
+// The one script of Venire's pages. Without it everything works by links and forms; with it pages follow a running
+// campaign, a search goes on by itself, and j and k walk through battles.
+"use strict";
+(() => {
+  const main = document.getElementById("main");
+  const lost = document.getElementById("lost");
+  const say = (sentence) => { lost.textContent = sentence; lost.hidden = !sentence; };
+  const fetched = async (address, signal) => {
+    const answer = await fetch(address, { signal, headers: { Accept: "text/html" }, credentials: "same-origin" });
+    return { status: answer.status, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
+  };
+  const time = () => new Date().toLocaleTimeString();
+
+  // Parts of the page that change while a campaign runs are marked with data-live and have an id. A part in which the
+  // reader is at work (a field has the focus, text is selected, details are open) is left as it is.
+  const busy = (part) => {
+    const chosen = document.getSelection();
+    return part.contains(document.activeElement) || part.querySelector("details[open]")
+      || (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode));
+  };
+  const swap = (page) => {
+    for (const part of document.querySelectorAll("[data-live][id]")) {
+      const newer = page.getElementById(part.id);
+      if (!newer || busy(part) || newer.isEqualNode(part)) continue;
+      const scrolled = [...part.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+      const adopted = document.importNode(newer, true);
+      part.replaceWith(adopted);
+      [...adopted.querySelectorAll(".scroll")].forEach((one, place) => { one.scrollLeft = scrolled[place] || 0; });
+    }
+  };
+
+  let asking = false;
+  let again = false;
+  const refresh = async () => {
+    if (asking) { again = true; return; }
+    asking = true;
+    try {
+      const { status, page } = await fetched(location.href);
+      if (status === 200) swap(page);
+    } catch { /* the stream of events says what is wrong */ } finally {
+      asking = false;
+      if (again) { again = false; setTimeout(refresh, 1000); }
+    }
+  };
+
+  const follow = (address) => {
+    const events = new EventSource(address);
+    let ended = false;
+    const moves = document.querySelector("[data-live][id]");
+    events.addEventListener("changed", () => { say(""); if (moves && !document.hidden) refresh(); });
+    events.addEventListener("ended", (event) => {
+      ended = true;
+      events.close();
+      if (moves) refresh();
+      say(`The run has ended (${JSON.parse(event.data).ending || "it says no reason"}). The page shows its last state.`);
+    });
+    events.addEventListener("error", () => {
+      if (!ended) say(`The run does not answer since ${time()}: it has ended, was stopped, or the connection is lost. Trying again.`);
+    });
+    document.addEventListener("visibilitychange", () => { if (moves && !document.hidden && !ended) refresh(); });
+  };
+  if (main.dataset.events) follow(main.dataset.events);
+
+  // A page that waits for a computation asks again until it is there.
+  const waiting = document.getElementById("waiting");
+  if (waiting && waiting.dataset.again) {
+    const look = async () => {
+      try {
+        const { page } = await fetched(location.href);
+        const newer = page.getElementById("waiting");
+        if (!newer || !newer.dataset.again) { location.reload(); return; }
+        waiting.querySelector("p").textContent = newer.querySelector("p").textContent;
+        setTimeout(look, 700);
+      } catch {
+        say(`No answer since ${time()}. Trying again.`);
+        setTimeout(look, 3000);
+      }
+    };
+    setTimeout(look, 500);
+  }
+
+  // A search in replies goes on part by part, newest first, until it is stopped or has enough.
+  const found = document.getElementById("found");
+  const enough = 500;
+  if (found && found.dataset.more) {
+    const stop = document.getElementById("stop");
+    const list = found.querySelector(".hits");
+    const ending = new AbortController();
+    stop.hidden = false;
+    stop.addEventListener("click", () => ending.abort());
+    const link = found.querySelector(".go a");
+    const more = async () => {
+      try {
+        while (found.dataset.more && list.children.length < enough && !ending.signal.aborted) {
+          const { status, page } = await fetched(found.dataset.more, ending.signal);
+          const part = status === 200 && page.getElementById("found");
+          if (!part) break;
+          for (const hit of [...part.querySelectorAll(".hits > li")]) list.append(document.importNode(hit, true));
+          found.querySelector(".far").textContent = part.querySelector(".far").textContent;
+          found.dataset.more = part.dataset.more;
+          if (link) { if (part.dataset.more) link.href = part.dataset.more; else link.remove(); }
+          const nothing = found.querySelector(".nothing");
+          if (nothing) nothing.textContent = list.children.length ? "" : part.dataset.more ? "Nothing was found so far." : "Nothing was found.";
+        }
+      } catch { /* stopped, or the server is gone: what was found stays, and the link goes on from there */ }
+      stop.hidden = true;
+    };
+    more();
+  }
+
+  // Empty fields of a filter stay out of the address.
+  for (const form of document.querySelectorAll("form.filters[method=get]")) {
+    form.addEventListener("submit", () => {
+      for (const field of form.elements) if (field.name && field.value === "") field.disabled = true;
+      setTimeout(() => { for (const field of form.elements) field.disabled = false; });
+    });
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, button")) return;
+    const rel = { j: "next", k: "prev" }[event.key];
+    const link = rel && document.querySelector(`main a[rel=${rel}]`);
+    if (link) { event.preventDefault(); link.click(); }
+    const field = event.key === "/" && document.getElementById("q");
+    if (field) { event.preventDefault(); field.focus(); }
+  });
+})();

@@ -1,0 +1,109 @@
+"""The judges: what each reads, how consistent it is, what it is given to, what it costs, and how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from venire.pages.context import PageContext
+from venire.pages.texts import name
+from venire.storage.read.activity import JudgeAgreementRow, judge_activity, pairwise_agreement
+from venire.storage.read.judge_quality import served_models
+
+__all__ = ["MEANINGS", "judges"]
+
+MEANINGS: Mapping[str, str] = {
+    "consistency": "How far the judge's win shares are from chance, from 0 (a coin) to 1 (always the same side), "
+    "without the bias from few instructions.",
+    "decisive": "Consistency on the matchups that have a clear winner.",
+    "discrimination": "How much of a rating difference between models this judge sees; 1 is as much as all "
+    "judges together.",
+    "ability": "The judge's weight in am-ELO, of mean 1.",
+    "ties": "Share of its verdicts that are ties.",
+    "flips": "Share of battles judged in both orders whose two verdicts named opposite winners.",
+    "first": "Share of decided verdicts for the completion shown first; 50% is no taste for a place.",
+    "readable": "Share of replies in which a verdict could be read.",
+    "own_family": "Verdicts on models of the judge's own family.",
+}
+"""What each figure of a judge means, by its key in the board's document (docs/judges.md)."""
+
+_CALLED = {"discrimination": "slope", "first": "first place"}
+"""What the table calls figures whose keys say something else."""
+
+_SECONDS = 10.0
+
+
+_CHECKS = ("order-effects", "length", "own-family", "drift", "judge-agreement", "alike-judges", "people-agreement")
+"""Checks of the audit that speak of judges."""
+
+
+def judges(here: PageContext, board: Mapping[str, Any], audit: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values of the judges' page: a board's document, the campaign's trials, the audit where it is at hand."""
+    active = here.memo("judges", lambda: judge_activity(here.table), _SECONDS)
+    served = {
+        one.judge: one for one in here.memo("served", lambda: served_models(here.store, here.campaign.id), _SECONDS)
+    }
+    agreement = here.memo("agreement", lambda: pairwise_agreement(here.table), _SECONDS)
+    by_name = {one["judge"]: one for one in board["judges"]}
+    names = [one.judge for one in active]
+    return {
+        "board": board,
+        "meanings": MEANINGS,
+        "called": _CALLED,
+        "judges": [
+            {
+                "active": one,
+                "figures": by_name.get(one.judge),
+                "served": served.get(one.judge),
+                "links": {
+                    "all": here.links.calls(judge=one.judge),
+                    "flipped": here.links.calls(judge=one.judge, flipped=True),
+                    "ties": here.links.calls(judge=one.judge, winner=0),
+                    "unread": here.links.calls(judge=one.judge, status="unreadable"),
+                    "failed": here.links.calls(judge=one.judge, status="failed"),
+                    "retried": here.links.calls(judge=one.judge, retried=True),
+                    "flagged": here.links.calls(judge=one.judge, flagged=True),
+                    "disagree": here.links.calls(judge=one.judge, disagree=True),
+                },
+            }
+            for one in active
+        ],
+        "has_ability": any(one.get("ability") is not None for one in by_name.values()),
+        "agreement": _agreement(names, agreement),
+        "agreement_names": names,
+        "people": board["diagnostics"].get("people"),
+        "peers": board["diagnostics"].get("peers"),
+        "checks": [one for one in (audit or {}).get("findings", ()) if one["check"] in _CHECKS],
+        "audit": here.links.to("audit"),
+        "chart": [
+            {
+                "name": name(one["judge"], 30),
+                "lo": one["consistency_lo"],
+                "hi": one["consistency_hi"],
+                "value": one["corrected"],
+            }
+            for one in board["judges"]
+            if one.get("corrected") is not None and one.get("consistency_lo") is not None
+        ],
+        "disagreements": here.links.calls(disagree=True),
+    }
+
+
+def _agreement(names: Sequence[str], rows: Sequence[JudgeAgreementRow]) -> list[dict[str, Any]]:
+    seen = {}
+    for one in rows:
+        seen[one.one, one.other] = seen[one.other, one.one] = one
+    return [
+        {
+            "judge": judge,
+            "cells": [
+                {
+                    "same": judge == other,
+                    "share": (found := seen.get((judge, other))) and found.battles and found.same / found.battles,
+                    "battles": found.battles if (found := seen.get((judge, other))) else 0,
+                }
+                for other in names
+            ],
+        }
+        for judge in names
+    ]

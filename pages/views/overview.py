@@ -1,0 +1,163 @@
+"""The overview: what is asked and how far it is, what it costs, how each judge and route does, what each round did."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from venire.pages.context import PageContext
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.read.activity import (
+    CallSpan,
+    calls_over_time,
+    campaign_settings,
+    judge_activity,
+    route_activity,
+    run_history,
+)
+
+__all__ = ["overview"]
+
+_SECONDS = 5.0
+"""What of the page is read from all attempts is read so often at most while a campaign runs."""
+
+_EXAMPLES = 6
+
+
+def overview(here: PageContext) -> dict[str, Any]:
+    """The values of the overview page."""
+    store, number = here.store, here.campaign.id
+    settings = campaign_settings(store, number)
+    judges = here.memo("judges", lambda: judge_activity(here.table), _SECONDS)
+    spent = here.memo("spending", lambda: frames.campaign_spending(store, number), _SECONDS)
+    routes = here.memo("routes", lambda: route_activity(store, number), _SECONDS)
+    spans = here.memo("calls", lambda: calls_over_time(store, number), _SECONDS)
+    forecast = here.memo("forecast", here.forecast, _SECONDS)
+    live = here.live
+    planned = sum(one.planned for one in judges)
+    settled, failed = sum(one.settled for one in judges), sum(one.failed for one in judges)
+    paid = spent.nano
+    if live is not None:
+        planned, settled, failed = live["planned"], live["settled"], live["failed"]
+        paid = max(paid, live["spent"])  # of this run; the store's figure is of all runs, and a moment older
+    budget = settings.get("budget") or {}
+    return {
+        "planned": planned,
+        "settled": settled,
+        "failed": failed,
+        "left": max(0, planned - settled - failed),
+        "share": (settled + failed) / planned if planned else 0.0,
+        "judges": judges,
+        "spent": spent,
+        "paid": paid,
+        "budgets": _budgets(budget, live, spent.calls, paid),
+        "forecast": forecast,
+        "routes": routes,
+        "live_routes": {one["route"]: one for one in (live or {}).get("lanes", ())},
+        "calls_chart": _calls_chart(spans),
+        "money_chart": _money_chart(spans),
+        "faults": _faults(routes),
+        "rounds": here.memo("rounds", lambda: _rounds(here), _SECONDS),
+        "plan": here.memo("plan", here.plan, _SECONDS),
+        "history": run_history(store, number),
+        "settings": settings,
+        "origins": sorted({one.origin for one in judges}),
+    }
+
+
+def _budgets(limits: Mapping[str, Any], live: Mapping[str, Any] | None, calls: int, paid: int) -> list[dict[str, Any]]:
+    """Each limit of the campaign and of its judges: what is used, reserved and left."""
+    if live is not None and "budgets" in live:
+        return [dict(one) for one in live["budgets"]]
+    found = []
+    if limits.get("money") is not None:
+        limit = float(limits["money"]) * 1e9
+        found.append(
+            {
+                "whose": "the budget",
+                "unit": "money",
+                "limit": limit,
+                "used": paid,
+                "reserved": 0,
+                "left": limit - paid,
+            }
+        )
+    if limits.get("calls") is not None:
+        limit = int(limits["calls"])
+        found.append(
+            {
+                "whose": "the budget",
+                "unit": "calls",
+                "limit": limit,
+                "used": calls,
+                "reserved": 0,
+                "left": limit - calls,
+            }
+        )
+    return found
+
+
+def _calls_chart(spans: Sequence[CallSpan]) -> list[dict[str, Any]]:
+    """Calls a minute of each span by outcome, answered ones at the bottom, the others stacked on them."""
+    rows = []
+    for span in spans:
+        minutes, low = (span.end - span.start).total_seconds() / 60, 0.0
+        for outcome, calls in sorted(span.calls.items(), key=lambda one: (one[0] != "answered", one[0])):
+            high = round(low + calls / minutes, 3)
+            rows.append(
+                {"start": _time(span.start), "end": _time(span.end), "outcome": outcome, "low": low, "high": high}
+            )
+            low = high
+    return rows
+
+
+def _money_chart(spans: Sequence[CallSpan]) -> list[dict[str, Any]]:
+    paid, rows = 0, []
+    for span in spans:
+        rows.append({"time": _time(span.start), "dollars": paid / 1e9})
+        paid += span.cost
+    if spans and paid:
+        rows.append({"time": _time(spans[-1].end), "dollars": paid / 1e9})
+        return rows
+    return []
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _faults(routes: Sequence[Any]) -> list[str]:
+    """Classes of fault that any route had, so that the table has a column for each."""
+    return sorted({fault for one in routes for fault in one.faults})
+
+
+def _rounds(here: PageContext) -> list[dict[str, Any]]:
+    """The rounds in force, each with what its policy chose and why."""
+    found = []
+    for one in plans.rounds(here.store, here.campaign.id):
+        design = json.loads(one.design)
+        matchups = design.get("matchups") or []
+        battles = design.get("battles")
+        gaps = [pair["gap"] for pair in matchups if pair.get("gap") is not None]
+        found.append(
+            {
+                "number": one.number,
+                "phase": one.phase,
+                "policy": one.policy,
+                "trials": one.trials,
+                "equal_texts": one.equal_texts,
+                "planned_at": one.planned_at,
+                "matchups": len(matchups),
+                "battles": None if battles is None else len(battles),
+                "instructions": len(design.get("instructions") or []),
+                "gaps": (min(gaps), max(gaps)) if gaps else None,
+                "why": Counter(str(reason) for reason in design.get("why") or () if reason).most_common(_EXAMPLES),
+                "left_out": [(one["model"], one["reason"]) for one in design.get("left_out") or []][:_EXAMPLES],
+                "first": [(pair["model_a"], pair["model_b"], pair.get("gap")) for pair in matchups[:_EXAMPLES]],
+            }
+        )
+    return found

@@ -1,0 +1,351 @@
+"""Pages over HTTP: what they answer, to whom, and what they never do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import lzma
+import os
+import shutil
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from venire.arena.errors import InputError
+from venire.live.fits import Fit, Fits
+from venire.live.guard import DoorAddress, Guard
+from venire.live.library import Library
+from venire.live.page_maker import Live
+from venire.live.pages import Pages
+from venire.live.server import Answers, Pulse, serve, serve_pages
+from venire.pages.context import PAGES
+from venire.pages.rendering import SECURITY_HEADERS, assets
+from venire.storage.store.opening import open_store, open_unchanged
+
+PATIENCE = 30.0
+BASE = "/s/small/c/1"
+
+
+@pytest.fixture
+def store(judged: Callable[..., Path]) -> Path:
+    return judged().with_suffix(".duckdb")
+
+
+@pytest.fixture(scope="module")
+def fits() -> Iterator[Fits]:
+    """Shared by the tests: a process for boards takes a second to start."""
+    found = Fits()
+    yield found
+    found.close()
+
+
+class KeptFits(Fits):
+    """Fits whose process outlives the server of one test."""
+
+    def __init__(self, kept: Fits) -> None:
+        super().__init__()
+        self._free, self._turn = kept._free, kept._turn
+
+    def close(self) -> None:
+        for _, fit in self._known.values():
+            fit.done.wait(PATIENCE)
+
+
+def guard() -> Guard:
+    return Guard(DoorAddress(port=0))
+
+
+@contextlib.asynccontextmanager
+async def served(*stores: Path, fits: Fits, door: Guard | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    pages = Pages(Library.of_paths(stores), door or guard(), _fits=KeptFits(fits))
+    async with serve_pages(pages):
+        timeout = aiohttp.ClientTimeout(total=PATIENCE)
+        base = f"http://127.0.0.1:{pages.guard.port}"
+        async with aiohttp.ClientSession(base, timeout=timeout) as session:
+            yield session
+
+
+async def ready(session: aiohttp.ClientSession, path: str) -> tuple[int, str]:
+    """A page when it is there: those that compute say so meanwhile."""
+    while True:
+        async with session.get(path) as response:
+            text = await response.text()
+            if response.status != 202:
+                return response.status, text
+
+
+def visit(*stores: Path, fits: Fits, act: Callable[[aiohttp.ClientSession], Awaitable[Any]]) -> Any:
+    async def go() -> Any:
+        async with served(*stores, fits=fits) as session:
+            return await act(session)
+
+    return asyncio.run(go())
+
+
+def test_every_page_is_there_with_the_strict_headers(store: Path, fits: Fits) -> None:
+    paths = [
+        *PAGES,
+        "search?q=answer",
+        "battle/1",
+        "battle/1?markdown=1",
+        "instruction/1",
+        "contestant/1",
+        "calls?flipped=yes&order=cost&down=1&rows=25",
+        "leaderboard?method=kemeny",
+    ]
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        for path in paths:
+            status, text = await ready(session, f"{BASE}/{path}")
+            assert status == 200, path
+            assert text.startswith("<!doctype html>"), path
+        for path in ("/", "/nowhere", f"{BASE}/battle/99999999", "/static/x", f"{BASE}/calls.csv", f"{BASE}/events"):
+            async with session.get(path, allow_redirects=False) as response:
+                assert SECURITY_HEADERS.items() <= response.headers.items(), path
+                assert "Server" not in response.headers
+        for name in assets():
+            async with session.get(f"/static/{name}") as response:
+                assert response.status == 200
+
+    assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
+    visit(store, fits=fits, act=act)
+
+
+def test_what_cannot_be_shown_is_a_page_with_a_sentence(store: Path, fits: Fits) -> None:
+    cases = {
+        "/nowhere": "GET /nowhere",
+        "/s/other": "there is no such store here",
+        "/s/small/c/7/overview": "has no campaign number 7",
+        f"{BASE}/battle/99999999": "has no trial 99999999",
+        f"{BASE}/instruction/99999": "no instruction 99999",
+        f"{BASE}/contestant/999": "no model 999",
+        f"{BASE}/calls?status=odd": "there is no status",
+        f"{BASE}/leaderboard?method=odd": "there is no method",
+        f"{BASE}/leaderboard?judge=nobody": "no verdict is of these judges and this category",
+        f"{BASE}/instructions?order=odd": "instructions are not sorted by",
+        f"{BASE}/search?in=odd&amp;q=x": "in: replies, instructions or completions",
+        f"{BASE}/text/1/reply/9-9": "trial 1 has no reply 9-9",
+    }
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        for path, sentence in cases.items():
+            status, text = await ready(session, path.replace("&amp;", "&"))
+            assert status == 404, path
+            assert sentence in text, path
+            assert "Traceback" not in text
+
+    visit(store, fits=fits, act=act)
+
+
+def test_nobody_is_answered_under_another_name_or_from_another_site(store: Path, fits: Fits) -> None:
+    async def act(session: aiohttp.ClientSession) -> None:
+        for headers, status in (
+            ({"Host": "evil.example"}, 421),
+            ({"Origin": "http://evil.example"}, 403),
+            ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ):
+            async with session.get(f"{BASE}/overview", headers=headers) as response:
+                assert response.status == status
+                assert "trials" not in await response.text()
+
+    visit(store, fits=fits, act=act)
+
+
+def test_a_token_opens_the_pages_by_header_or_by_a_link_that_works_once(store: Path, fits: Fits) -> None:
+    async def go() -> None:
+        door = Guard(DoorAddress(port=0, given=True), token="t" * 20, _entry="k" * 20)
+        async with served(store, fits=fits, door=door) as session:
+            async with session.get(f"{BASE}/calls") as response:
+                assert response.status == 401
+            async with session.get(f"{BASE}/calls", headers={"Authorization": f"Bearer {'t' * 20}"}) as response:
+                assert response.status == 200
+            async with session.get(f"/enter?key={'k' * 20}") as response:
+                assert response.status == 200
+                cookie = response.cookies[door.cookie]
+                assert cookie["httponly"]
+                assert cookie["samesite"] == "Strict"
+            async with session.get(f"{BASE}/calls", cookies={door.cookie: cookie.value}) as response:
+                assert response.status == 200
+            async with session.get(f"/enter?key={'k' * 20}") as response:
+                assert response.status == 403
+
+    asyncio.run(go())
+
+
+def test_a_store_that_cannot_be_opened_says_why_and_the_others_go_on(store: Path, fits: Fits, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.duckdb"
+    odd.write_bytes(b"no store")
+    gone = tmp_path / "gone.duckdb"
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        _, text = await ready(session, "/")
+        assert "not a valid DuckDB database" in text
+        assert "there is no store" in text
+        assert (await ready(session, "/s/odd"))[0] == 404
+        assert (await ready(session, f"{BASE}/calls"))[0] == 200
+
+    visit(store, odd, gone, fits=fits, act=act)
+
+
+def test_what_a_browser_would_not_send_is_refused_and_a_defect_is_a_page(
+    store: Path, fits: Fits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> dict[str, Any]:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr("venire.pages.views.instructions.instruction", broken)
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        for headers, status in (
+            ({"Host": f"127.0.0.1:{'9' * 5000}"}, 421),
+            ({"Authorization": "Bearer \udcff\udcfe"}, 200),
+            ({"Cookie": "venire-1=\udcff"}, 200),
+        ):
+            async with session.get(f"{BASE}/calls", headers=headers) as response:
+                assert response.status == status
+        for query in ("since=0001-01-01T00:00%2b23:59", "until=9999-12-31T23:59-23:59"):
+            assert (await ready(session, f"{BASE}/calls?{query}"))[0] == 404
+        for path in ("calls.csv", "events"):
+            async with session.head(f"{BASE}/{path}") as response:
+                assert response.status == 405
+        status, text = await ready(session, f"{BASE}/instruction/1")
+        assert status == 500
+        assert "It is a defect of Venire" in text
+        assert "KeyError" not in text
+
+    visit(store, fits=fits, act=act)
+
+
+def test_a_store_in_use_says_so_and_one_that_is_looked_at_can_be_run_on_later(store: Path, fits: Fits) -> None:
+    pages = Library.of_paths([store])
+    with open_store(store), pytest.raises(InputError), pages.find("small").store():
+        pass
+    with pages.find("small").store() as opened:
+        assert opened.read("counts")
+    with pytest.raises(InputError, match="is looked at by `venire serve`, process"):
+        open_store(store)
+    pages.find("small").close_if_idle(seconds=0.0)
+    open_store(store).close()
+
+
+def test_a_store_that_was_replaced_says_so_once(store: Path, fits: Fits, tmp_path: Path) -> None:
+    other = shutil.copy(store, tmp_path / "other.duckdb")
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        assert (await ready(session, f"{BASE}/calls"))[0] == 200
+        os.replace(other, store)
+        status, text = await ready(session, f"{BASE}/calls")
+        assert status == 409
+        assert "was replaced or taken away" in text
+        assert (await ready(session, f"{BASE}/calls"))[0] == 200
+
+    visit(store, fits=fits, act=act)
+
+
+def test_looking_changes_nothing(store: Path, fits: Fits) -> None:
+    before = store.read_bytes()
+    visit(store, fits=fits, act=lambda session: ready(session, f"{BASE}/overview"))
+    assert store.read_bytes() == before
+    assert [one.name for one in store.parent.glob("small.duckdb*")] == ["small.duckdb"]
+
+
+def test_a_store_of_an_older_format_is_not_changed_by_looking(tmp_path: Path) -> None:
+    fixture = sorted(Path(__file__).parents[2].glob("storage/fixtures/*.duckdb.xz"))[0]
+    path = tmp_path / "old.duckdb"
+    path.write_bytes(lzma.decompress(fixture.read_bytes()))
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"has format \d+: `venire status .*` mends that"), open_unchanged(path):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_downloads_hold_the_filtered_rows_under_a_fixed_name(store: Path, fits: Fits) -> None:
+    async def act(session: aiohttp.ClientSession) -> None:
+        for form in ("csv", "jsonl", "parquet"):
+            async with session.get(f"{BASE}/calls.{form}?judge=gpt-4-0613") as response:
+                body = await response.read()
+                assert response.headers["Content-Disposition"] == f'attachment; filename="trials.{form}"'
+            if form != "parquet":
+                assert body.count(b"\n") == 60 + (form == "csv")
+                assert b"claude-3-opus" not in body
+            else:
+                assert body[:4] == body[-4:] == b"PAR1"
+
+    visit(store, fits=fits, act=act)
+
+
+def test_over_tcp_there_is_no_sql_and_no_holding_of_the_store(store: Path, fits: Fits) -> None:
+    async def go() -> None:
+        with open_store(store) as opened:
+            pulse, stopped = Pulse("small", opened.clock.wall()), threading.Event()
+            live = Live(pulse.whole_document, stopped.set)
+            pages = Pages(Library.of_run(opened), guard(), live, _fits=KeptFits(fits))
+            answers = Answers(pulse, dict, lambda *_: pytest.fail("SQL was asked"))
+            async with serve(store, answers, None, pages):
+                base = f"http://127.0.0.1:{pages.guard.port}"
+                async with aiohttp.ClientSession(base, timeout=aiohttp.ClientTimeout(total=PATIENCE)) as session:
+                    for method, path in (("GET", "/status"), ("GET", "/live"), ("POST", "/sql"), ("POST", "/hold")):
+                        async with session.request(method, path, headers={"Origin": base}) as response:
+                            assert response.status == 404
+                    await stop_button(session, base, pages.guard.page_token, stopped)
+
+    asyncio.run(go())
+
+
+async def stop_button(session: aiohttp.ClientSession, base: str, token: str, stopped: threading.Event) -> None:
+    """Only a form of a page stops the run."""
+    for headers, data in (
+        ({}, {"token": token}),
+        ({"Origin": "http://evil.example"}, {"token": token}),
+        ({"Origin": base}, {"token": "wrong"}),
+        ({"Origin": base}, {}),
+    ):
+        async with session.post(f"{BASE}/stop", headers=headers, data=data) as response:
+            assert response.status == 403
+        assert not stopped.is_set()
+    _, text = await ready(session, f"{BASE}/overview")
+    assert token in text
+    async with session.post(
+        f"{BASE}/stop", headers={"Origin": base}, data={"token": token}, allow_redirects=False
+    ) as response:
+        assert response.status == 303
+    assert stopped.is_set()
+
+
+def test_a_fit_is_made_once_kept_and_can_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits, begun, go_on = Fits(), threading.Event(), threading.Event()
+
+    def slow() -> Any:
+        begun.set()
+        go_on.wait(PATIENCE)
+        raise InputError("no verdicts")
+
+    try:
+        first = fits.get(("k",), 1, slow)
+        assert begun.wait(PATIENCE)
+        assert fits.get(("k",), 1, slow) is first
+        assert not first.done.is_set()
+        go_on.set()
+        assert first.done.wait(PATIENCE)
+        assert (first.document, first.error) == (None, "no verdicts")
+        assert fits.get(("k",), 1, slow) is first  # it says so for a while
+        monkeypatch.setattr("venire.live.fits._AGAIN_SECONDS", -1.0)
+        second = fits.get(("k",), 1, slow)
+        assert isinstance(second, Fit)
+        assert second is not first
+        assert second.done.wait(PATIENCE)
+        go_on.clear()
+        begun.clear()
+        third = fits.get(("other",), 1, slow)
+        assert begun.wait(PATIENCE)
+        fits.cancel(("other",))
+        go_on.set()
+        assert third.done.wait(PATIENCE)
+        assert third.document is None
+    finally:
+        go_on.set()
+        fits.close()

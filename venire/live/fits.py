@@ -1,0 +1,253 @@
+"""Boards and audits for pages, computed in processes of their own: a run goes on meanwhile, and each can be cancelled.
+
+A fit of a million verdicts takes a second or two of NumPy and 300 MB. In a thread it would hold the interpreter, and
+with it the event loop that sends the calls of a running campaign.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from time import monotonic
+from typing import Any
+
+from venire.arena.errors import VenireError
+
+__all__ = ["Fit", "Fits", "audit_document", "board_document"]
+
+_KEPT = 64
+_AT_ONCE = 2
+_GLANCE_SECONDS = 0.05
+_AGAIN_SECONDS = 5.0
+"""How long a fit that failed or was stopped says so, before it is made again for who asks."""
+_LOG = logging.getLogger("venire.pages")
+_LAST_SECONDS = 10.0
+"""How long a fit may still read the store when pages are closed."""
+_NICE = 5
+"""How much less pressing a fit is for the machine than a run's own process."""
+
+
+def board_document(verdicts: Any, method: str | None) -> dict[str, Any]:
+    """The document of a board; in the process of a fit. Raises InputError as `venire.boards.rate` does."""
+    found: dict[str, Any] = verdicts.board(method).to_json()
+    return found
+
+
+def audit_document(case: Any, origins: Any, note: str | None) -> dict[str, Any]:
+    """The document of an audit, each finding with the question that its check asks; in the process of a fit."""
+    from venire.reports.audit.audit import CHECKS, audit
+
+    made = audit(case, origins=origins, note=note)
+    found = made.to_json()
+    for one, finding in zip(found["findings"], made.findings, strict=True):
+        one["figure"] = finding.figure  # not rounded: a page rounds once, as the command does
+        one["asks"] = CHECKS[one["check"]].asks if one["check"] in CHECKS else ""
+    return found
+
+
+Work = tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]
+
+
+class _Worker:
+    """A process that computes one fit after another; starting one takes a second of imports."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_compute, args=(theirs,), daemon=True, name="venire-fit")
+        self._process.start()
+        theirs.close()
+        self.free_since = monotonic()
+
+    def end(self) -> None:
+        """End the process, whatever it is at."""
+        self.pipe.close()
+        self._process.terminate()
+        self._process.join(5.0)
+
+
+@dataclass(eq=False)
+class Fit:
+    """A computation under way, or its result: `document`, or the `error` in a sentence."""
+
+    started: float = field(default_factory=monotonic)
+    document: dict[str, Any] | None = None
+    error: str | None = None
+    ended: float | None = None
+    stage: str = "reading verdicts"
+    done: threading.Event = field(default_factory=threading.Event)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been under way, or took."""
+        return (self.ended or monotonic()) - self.started
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Give it up; nothing of it is kept."""
+        self._cancelled.set()
+
+    def give_up(self) -> None:
+        """End it before it was begun."""
+        self.error, self.ended = "it was stopped", monotonic()
+        self.done.set()
+
+    def run(self, worker: _Worker, prepare: Callable[[], Work]) -> bool:
+        """Read what is needed here, compute in the worker, and keep what came; whether the worker can go on."""
+        try:
+            if self._cancelled.is_set():
+                self.error = "it was stopped"
+                return True
+            work = prepare()
+            self.stage = "fitting"
+            worker.pipe.send(work)
+            del work
+            while not worker.pipe.poll(_GLANCE_SECONDS):
+                if self._cancelled.is_set():
+                    self.error = "it was stopped"
+                    return False
+            kind, value = worker.pipe.recv()
+            if kind == "document":
+                self.document = value
+            else:
+                self.error = value
+        except VenireError as error:
+            self.error = str(error)
+        except (EOFError, OSError):
+            self.error = "its process ended before it was done"
+            return False
+        except Exception as error:  # a boundary: whoever waits must hear of any defect, or would wait for ever
+            _LOG.warning("a fit failed", exc_info=error)
+            self.error = f"it failed by a defect of Venire ({type(error).__name__}); the terminal says where"
+            return False
+        finally:
+            self.ended = monotonic()
+            self.done.set()
+        return True
+
+
+def _compute(pipe: Connection) -> None:
+    """The whole of a worker's process."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever serves the pages, who then ends this
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(OSError):
+        os.nice(_NICE)
+    import venire.boards.rate  # noqa: F401  scipy and all: while the other side reads
+
+    while True:
+        try:
+            function, arguments = pipe.recv()
+            pipe.send(("document", function(*arguments)))
+            del function, arguments
+        except VenireError as error:
+            pipe.send(("error", str(error)))
+        except MemoryError:
+            pipe.send(("error", "it needs more memory than there is"))
+        except (EOFError, OSError):
+            return
+
+
+class Fits:
+    """Fits by key: one for all who ask, the latest kept; a key names all that the result depends on.
+
+    A fit of a campaign that goes on is stale as soon as it is there: `patience` seconds, or twenty times as long as it
+    took, it is shown all the same.
+    """
+
+    def __init__(self) -> None:
+        self._door = threading.Lock()
+        self._turn = threading.Semaphore(_AT_ONCE)
+        self._free: list[_Worker] = []
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+        self._known: OrderedDict[tuple[Any, ...], tuple[int, Fit]] = OrderedDict()
+
+    def get(self, key: tuple[Any, ...], batch: int, prepare: Callable[[], Work], *, patience: float = 30.0) -> Fit:
+        """The fit of a key: the one that is there or under way, else begun now. `batch`: the store's last one."""
+        with self._door:
+            there = self._known.get(key)
+            if there is not None:
+                made_of, fit = there
+                age = 0.0 if fit.ended is None else monotonic() - fit.ended
+                failed = fit.error is not None and age > _AGAIN_SECONDS
+                old = fit.done.is_set() and made_of != batch and age > max(patience, 20 * fit.seconds)
+                if not (failed or old):
+                    self._known.move_to_end(key)
+                    return fit
+            fit = Fit()
+            self._known[key] = batch, fit
+            while len(self._known) > _KEPT:
+                _, (_, gone) = self._known.popitem(last=False)
+                gone.cancel()
+        thread = threading.Thread(target=self._run, args=(fit, prepare), name="venire-fit", daemon=True)
+        self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+        thread.start()
+        return fit
+
+    def _run(self, fit: Fit, prepare: Callable[[], Work]) -> None:
+        with self._turn:
+            if fit.is_cancelled:
+                fit.give_up()
+                return
+            with self._door:
+                worker = self._free.pop() if self._free else None
+            worker = worker or _Worker()
+            if not fit.run(worker, prepare) or self._closed:
+                worker.end()
+                return
+            worker.free_since = monotonic()
+            with self._door:
+                self._free.append(worker)
+
+    def warm(self) -> None:
+        """Start a worker for the first fit that is asked for."""
+        with self._door:
+            if not self._free:
+                self._free.append(_Worker())
+
+    def end_idle(self, seconds: float) -> None:
+        """End workers that had nothing to do for so long: each holds 100 MB."""
+        with self._door:
+            old = [one for one in self._free if monotonic() - one.free_since > seconds]
+            self._free = [one for one in self._free if one not in old]
+        for one in old:
+            one.end()
+
+    def known(self, key: tuple[Any, ...]) -> Mapping[str, Any] | None:
+        """The document of a key where it is at hand."""
+        with self._door:
+            there = self._known.get(key)
+        return None if there is None else there[1].document
+
+    def cancel(self, key: tuple[Any, ...]) -> None:
+        """Give the fit of a key up; for some seconds it says that it was stopped, then it can be asked for again."""
+        with self._door:
+            there = self._known.get(key)
+        if there is not None:
+            there[1].cancel()
+
+    def close(self) -> None:
+        """Give all fits up, and end the workers."""
+        self._closed = True
+        with self._door:
+            known, self._known = list(self._known.values()), OrderedDict()
+        for _, fit in known:
+            fit.cancel()
+        until = monotonic() + _LAST_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, until - monotonic()))
+        self.end_idle(-1.0)

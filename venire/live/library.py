@@ -1,0 +1,188 @@
+"""The stores that pages are made of: opened when somebody looks, read only, and closed when nobody does any more."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from venire.arena.errors import InputError, VenireError
+from venire.conversations import conversation_reader
+from venire.pages.addresses import Links
+from venire.pages.context import Kept, PageContext
+from venire.status import rounds_document, spending_document
+from venire.storage.read import frames
+from venire.storage.read.trial_details import TrialDetail
+from venire.storage.read.trial_table import TrialTable
+from venire.storage.store.opening import open_unchanged
+from venire.storage.store.store import Store
+
+__all__ = ["Library", "ReplacedError", "ServedStore"]
+
+IDLE_SECONDS = 30.0
+"""How long a store at rest stays open after the last look: as long, no run can begin on it."""
+
+_LAST_SECONDS = 10.0
+"""How long whoever still reads a store is waited for when pages end."""
+
+_MEMORY = "200MB"
+"""What DuckDB may use of a store that is only looked at."""
+
+
+class ReplacedError(InputError):
+    """Another file has come to the place of the store since it was opened; the next look opens that one."""
+
+
+class ServedStore:
+    """One store and what pages keep of it: the one of a run in this process, or one at rest."""
+
+    def __init__(self, path: Path, slug: str, running: Store | None = None) -> None:
+        self.path, self.slug = path, slug
+        self.running = running
+        self._door = threading.Condition(threading.RLock())
+        self._open: ExitStack | None = None
+        self._store: Store | None = running
+        self._users = 0
+        self._left_at = monotonic()
+        self._tables: dict[int, TrialTable] = {}
+        self._readers: dict[int, Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]]] = {}
+        self._kept: dict[tuple[int, str], Kept] = {}
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        """The open store, which stays open at least as long as it is used.
+
+        Raises InputError and StoreHeldError as `open_unchanged` does, and ReplacedError.
+        """
+        with self._door:
+            if self._store is not None and self.running is None and self._store.is_elsewhere():
+                if self._users:
+                    raise ReplacedError(f"the store {self.path} was replaced or taken away while it was looked at")
+                self._close()
+                raise ReplacedError(f"the store {self.path} was replaced or taken away since it was opened")
+            if self._store is None:
+                self._open = ExitStack()
+                self._store = self._open.enter_context(open_unchanged(self.path))
+                self._store.limit_memory(_MEMORY)
+            self._users += 1
+            store = self._store
+        try:
+            yield store
+        finally:
+            with self._door:
+                self._users -= 1
+                self._left_at = monotonic()
+                self._door.notify_all()
+
+    def close_if_idle(self, seconds: float = IDLE_SECONDS) -> None:
+        """Close a store at rest that nobody has looked at for so long."""
+        with self._door:
+            if self._open is not None and not self._users and monotonic() - self._left_at >= seconds:
+                self._close()
+
+    def close(self) -> None:
+        """Close a store at rest once nobody reads from it any more; that of a run is its own affair."""
+        with self._door:
+            self._door.wait_for(lambda: not self._users, _LAST_SECONDS)
+            self._close()
+
+    def _close(self) -> None:
+        self._tables, self._readers, self._kept = {}, {}, {}
+        if self._open is not None:
+            opened, self._open, self._store = self._open, None, None
+            opened.close()
+
+    def context(self, store: Store, campaign: int, *, token: str, live: Mapping[str, Any] | None) -> PageContext:
+        """What a page of a campaign needs; its table is to be refreshed before it is read.
+
+        Raises InputError for a campaign that is not there, StoreError where the store cannot be read.
+        """
+        campaigns = frames.campaigns(store)
+        chosen = next((one for one in campaigns if one.id == campaign), None)
+        if chosen is None:
+            raise InputError(f"the store {store.path} has no campaign number {campaign}")
+        with self._door:
+            table = self._tables.setdefault(campaign, TrialTable(store, campaign))
+            reader = self._readers.get(campaign)
+            if reader is None:
+                reader = self._readers[campaign] = conversation_reader(store, campaign)
+        mine = live if live is not None and live.get("campaign") == chosen.name else None
+        return PageContext(
+            store,
+            chosen,
+            campaigns,
+            table,
+            Links(self.slug, campaign),
+            token,
+            mine,
+            reader,
+            partial(rounds_document, store, campaign),
+            partial(spending_document, store, campaign),
+            self._kept,
+            self.store,
+        )
+
+
+class Library:
+    """Stores by the short name that addresses use."""
+
+    def __init__(self, stores: Sequence[ServedStore]) -> None:
+        self.stores = {one.slug: one for one in stores}
+
+    @classmethod
+    def of_paths(cls, paths: Sequence[Path]) -> Library:
+        """The stores at some paths; a path that is named twice is served once."""
+        found: dict[Path, ServedStore] = {}
+        taken: set[str] = set()
+        for path in paths:
+            real = path.resolve()
+            if real not in found:
+                found[real] = ServedStore(path, _slug(path, taken))
+        return cls(tuple(found.values()))
+
+    @classmethod
+    def of_run(cls, store: Store) -> Library:
+        """The store of a run in this process."""
+        return cls((ServedStore(store.path, _slug(store.path, set()), store),))
+
+    def find(self, slug: str) -> ServedStore:
+        """A store by its short name. Raises InputError for another name."""
+        if slug not in self.stores:
+            raise InputError("there is no such store here")
+        return self.stores[slug]
+
+    def overview(self, live: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Every store with its campaigns, or why it cannot be opened."""
+        found = []
+        for one in self.stores.values():
+            facts: dict[str, Any] = {"slug": one.slug, "path": str(one.path), "problem": None, "live": live is not None}
+            try:
+                with one.store() as store:
+                    counts = store.read("counts")[0]
+                    facts |= {"campaigns": frames.campaigns(store), "verdicts": counts[5]}
+            except VenireError as error:
+                facts |= {"problem": str(error), "campaigns": (), "verdicts": None}
+            found.append(facts)
+        return found
+
+    def close(self) -> None:
+        """Close all stores at rest."""
+        for one in self.stores.values():
+            one.close()
+
+
+def _slug(path: Path, taken: set[str]) -> str:
+    """A short name for a path: its stem, or its folder's where that says more."""
+    stem = path.stem if path.stem != "campaign" or not path.resolve().parent.name else path.resolve().parent.name
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-")[:40] or "store"
+    slug, number = plain, 1
+    while slug in taken:
+        number += 1
+        slug = f"{plain}-{number}"
+    taken.add(slug)
+    return slug

@@ -1,0 +1,257 @@
+"""Pages as they are made, in threads: from a store and the fits that they need to HTML, or a sentence of why not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from venire.arena.errors import InputError, StoreHeldError, VenireError
+from venire.live.fits import Fit, Fits, Work, audit_document, board_document
+from venire.live.library import Library, ReplacedError, ServedStore
+from venire.pages.context import PageContext
+from venire.pages.rendering import render
+from venire.pages.views import audit as audit_view
+from venire.pages.views import battle as battle_view
+from venire.pages.views import calls as calls_view
+from venire.pages.views import instructions as instructions_view
+from venire.pages.views import judges as judges_view
+from venire.pages.views import leaderboard as leaderboard_view
+from venire.pages.views import overview as overview_view
+from venire.storage.read import frames
+from venire.storage.read.trial_table import TrialFilter
+
+__all__ = ["Live", "PageMaker", "RenderedPage", "WaitingError", "import_boards", "refuse_without_packages"]
+
+_AUDITED_BY_ITSELF = 200_000
+"""Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The run that is going on in this process: its counters, and a function that stops it gently."""
+
+    document: Callable[[], Mapping[str, Any]]
+    stop: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """An answer: a page, or where to look instead."""
+
+    body: bytes = b""
+    status: int = 200
+    location: str | None = None
+
+
+class WaitingError(Exception):
+    """A fit that a page needs is under way."""
+
+    def __init__(self, here: PageContext, what: str, fit: Fit, key: str) -> None:
+        self.here, self.what, self.fit, self.key = here, what, fit, key
+
+
+@dataclass(frozen=True, slots=True)
+class PageMaker:
+    """Makes the pages of some stores; `token` goes with every form, `live` is the run of this process, if there is one.
+
+    Its methods read stores and render, so they are called in threads.
+    """
+
+    library: Library
+    fits: Fits
+    token: str
+    live: Live | None = None
+
+    def front(self) -> RenderedPage:
+        """The list of stores."""
+        values = {"title": "Stores", "page": "stores", "stores": self.library.overview(self.document())}
+        return RenderedPage(render("stores.html", values).encode("utf-8", "replace"))
+
+    def first(self, served: ServedStore, wanted: str | None) -> RenderedPage:
+        """The way to the overview of a campaign: that of the number, else the one that is going on, else the last."""
+        with served.store() as store:
+            campaigns = frames.campaigns(store)
+        if not campaigns:
+            raise InputError(f"the store {served.path} has no campaign yet: `venire run FILE` starts one")
+        live = self.document()
+        running = None if live is None else live["campaign"]
+        by_number = [one for one in campaigns if str(one.id) == wanted]
+        by_name = [one for one in campaigns if one.name == running]
+        return RenderedPage(location=f"/s/{served.slug}/c/{(by_number + by_name or campaigns[-1:])[0].id}/overview")
+
+    def made(self, make: Callable[[], RenderedPage]) -> RenderedPage:
+        """A page, or one that says why there is none. Raises WaitingError for one whose fit is not there."""
+        try:
+            return make()
+        except ReplacedError as error:
+            return self._sentence("The store was replaced", str(error), "Load the page again to see what is there now.")
+        except StoreHeldError as error:
+            return self._sentence(
+                "The store is in use",
+                f"{error}.",
+                "A run shows its own pages if it was started with --serve.",
+            )
+        except InputError as error:
+            return self._sentence("That cannot be shown", str(error), status=404)
+        except VenireError as error:
+            return self._sentence("The store cannot be read", str(error), status=500)
+
+    def _sentence(self, title: str, *sentences: str, command: str = "", status: int = 409) -> RenderedPage:
+        values = {"title": title, "page": "", "sentences": sentences, "command": command, "again": 0, "back": "/"}
+        return RenderedPage(render("message.html", values).encode("utf-8", "replace"), status)
+
+    def waiting(self, waiting: WaitingError, path: str) -> RenderedPage:
+        """The page that says how far a fit is, and asks again by itself."""
+        values = waiting.here.values(path.rsplit("/", 1)[-1]) | {
+            "title": "Computing",
+            "sentences": [
+                f"{waiting.what}: {waiting.fit.stage} for {waiting.fit.seconds:.1f} s. The page comes by itself."
+            ],
+            "command": "",
+            "again": 1,
+            "cancel": waiting.here.links.to("cancel", key=waiting.key),
+            "back": waiting.here.links.to("overview"),
+        }
+        return RenderedPage(render("message.html", values).encode("utf-8", "replace"), 202)
+
+    def document(self) -> Mapping[str, Any] | None:
+        """The counters of the run that is going on in this process, if there is one."""
+        return None if self.live is None else self.live.document()
+
+    def page(
+        self, served: ServedStore, campaign: int, page: str, number: int, query: Mapping[str, str]
+    ) -> RenderedPage:
+        """A page of a campaign; `number` is that of its trial, instruction or model where it is of one."""
+        with served.store() as store:
+            here = served.context(
+                store,
+                campaign,
+                token=self.token,
+                live=self.document(),
+            )
+            self._begin(here, page, query)
+            here.table.refresh(at_once=here.live is not None and bool(here.live.get("ending")))
+            values, title = self._values(here, page, number, query)
+            template = f"{page}.html"
+            shown = here.values(page, title) | values
+            return RenderedPage(render(template, shown).encode("utf-8", "replace"))
+
+    def _values(
+        self, here: PageContext, page: str, number: int, query: Mapping[str, str]
+    ) -> tuple[dict[str, Any], str]:
+        if page == "overview":
+            return overview_view.overview(here), ""
+        if page == "calls":
+            return calls_view.calls(here, query), ""
+        if page == "search":
+            return calls_view.search(here, query), "Search"
+        if page == "battle":
+            return battle_view.battle(here, number, query), f"Battle of trial {number}"
+        if page == "instructions":
+            return instructions_view.instructions(here, query, self._audit_at_hand(here)), ""
+        if page == "instruction":
+            found = instructions_view.instruction(here, number)
+            return found, found["instruction"].name
+        if page == "contestant":
+            found = instructions_view.contestant(here, number, self._known(here, "board", None, "", ""))
+            return found, found["model"].name
+        if page == "leaderboard":
+            return self._leaderboard(here, query), ""
+        if page == "judges":
+            return judges_view.judges(here, self._judges_board(here), self._audit_at_hand(here)), ""
+        audit = self._fit(here, "The audit", partial(_audit_work, here), "audit")
+        return audit_view.audit(here, audit), ""
+
+    def _begin(self, here: PageContext, page: str, query: Mapping[str, str]) -> None:
+        """Begin the fit that a page needs: it goes on while the table of trials is made, which takes as long."""
+        with contextlib.suppress(WaitingError, InputError):  # the page itself says so
+            if page == "leaderboard":
+                self._board(here, query)
+            elif page == "judges":
+                self._judges_board(here)
+
+    def _judges_board(self, here: PageContext) -> Mapping[str, Any]:
+        return self._fit(here, "The judges", partial(_board_work, here, None, "", ""), "board", None, "", "")
+
+    def _board(self, here: PageContext, query: Mapping[str, str]) -> tuple[Mapping[str, Any], dict[str, str]]:
+        """The board of an address and the choices in it."""
+        from venire.arena.registry import METHODS
+
+        method = query.get("method") or None
+        if method is not None and method not in METHODS:
+            raise InputError(f"there is no method {method[:80]!r}; there are: {', '.join(METHODS)}")
+        judge, category = query.get("judge", "").strip("\n"), query.get("category", "")
+        board = self._fit(
+            here,
+            "The leaderboard",
+            partial(_board_work, here, method, judge, category),
+            *("board", method, judge, category),
+        )
+        return board, {"method": method or "", "judge": judge, "category": category}
+
+    def _leaderboard(self, here: PageContext, query: Mapping[str, str]) -> dict[str, Any]:
+        from venire.arena.registry import METHODS
+
+        board, chosen = self._board(here, query)
+        values = leaderboard_view.leaderboard(here, board, chosen)
+        return values | {"methods": [(name, METHODS[name].purpose) for name in METHODS]}
+
+    def _fit(self, here: PageContext, what: str, prepare: Callable[[], Work], *key: Any) -> Mapping[str, Any]:
+        """The document of a fit; raises WaitingError where it is not there yet."""
+        whole = (str(here.store.path), here.campaign.id, *key)
+        patience = 30.0 if here.live is not None else 0.0
+        fit = self.fits.get(whole, here.store.batch, prepare, patience=patience)
+        if not fit.done.is_set():
+            raise WaitingError(here, what, fit, json.dumps(key))
+        if fit.document is None:
+            raise InputError(fit.error or "it cannot be computed")
+        return fit.document
+
+    def _audit_at_hand(self, here: PageContext) -> Mapping[str, Any] | None:
+        """The audit where it is there; else it is begun for who comes back, but not beside a run or if it is large."""
+        if here.live is None and here.table.count(TrialFilter()) <= _AUDITED_BY_ITSELF:
+            with contextlib.suppress(WaitingError, InputError):
+                return self._fit(here, "The audit", partial(_audit_work, here), "audit")
+        return self._known(here, "audit")
+
+    def _known(self, here: PageContext, *key: Any) -> Mapping[str, Any] | None:
+        return self.fits.known((str(here.store.path), here.campaign.id, *key))
+
+
+def import_boards() -> None:
+    """Import what boards are read with, scipy and all, before the first is asked for: it takes a second."""
+    import venire.boards.audit  # noqa: F401
+
+
+def _board_work(here: PageContext, method: str | None, judge: str, category: str) -> Work:
+    """What a board is made of: the campaign's verdicts, those of one judge or category where one is chosen."""
+    from venire.boards.rate import read_stored, select_verdicts
+
+    with here.holding():
+        verdicts = read_stored(here.store, here.campaign)
+        if judge or category:
+            judges = judge.split("\n") if judge else ()
+            verdicts = select_verdicts(here.store, verdicts, judges=judges, category=category or None)
+    return board_document, (verdicts, method)
+
+
+def _audit_work(here: PageContext) -> Work:
+    from venire.boards.audit import case_of_campaign
+
+    with here.holding():
+        case, verdicts = case_of_campaign(here.store, here.campaign)
+    return audit_document, (case, verdicts.origins, verdicts.note)
+
+
+def refuse_without_packages() -> None:
+    """Raises InputError that says what to install where a package that pages need is missing."""
+    from importlib.util import find_spec
+
+    needed = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "nh3": "nh3", "altair": "altair"}
+    needed["vl_convert"] = "vl-convert-python"
+    if missing := [package for module, package in needed.items() if find_spec(module) is None]:
+        raise InputError(f"pages need {', '.join(missing)}: install them with `pip install 'venire[report]'`")

@@ -1,0 +1,454 @@
+"""The routes of the pages: what is asked for, computed in threads and other processes, guarded on its way out.
+
+Every answer is made apart from the event loop, which in a run sends the calls: pages in two threads, boards and audits
+in processes (`live.fits`), pictures in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from multiprocessing import get_context
+from time import monotonic
+from typing import Any
+
+from aiohttp import web
+
+from venire.arena.errors import VenireError
+from venire.live.fits import Fits
+from venire.live.guard import Guard
+from venire.live.library import IDLE_SECONDS, Library
+from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError, import_boards
+from venire.pages import charts
+from venire.pages.context import PAGES
+from venire.pages.rendering import SECURITY_HEADERS, assets, render
+from venire.pages.views import battle as battle_view
+from venire.pages.views import calls as calls_view
+
+__all__ = ["Pages"]
+
+_PATIENCE_SECONDS = 1.0
+"""How long a page waits for a computation before it says that it is under way."""
+
+_TICK_SECONDS = 1.0
+_LAST_SECONDS = 1.5
+_QUIET_SECONDS = 0.4
+_PICTURE_SECONDS = 4.0
+"""The first picture takes two seconds: who asks for one as the run ends has it, where that takes no longer."""
+
+_LATELY_SECONDS = 5.0
+"""Who asked so lately, and without a stream of events, may ask for the last state as well."""
+
+_HEARTBEAT_SECONDS = 10.0
+_SHARED_SECONDS = 1.0
+"""How long the page of a running campaign is the same for all who ask."""
+
+_PICTURES = 256
+_DRAWER_SECONDS = 60.0
+"""After so long without a picture the process that draws them is ended: it holds 140 MB."""
+
+_WORKER_SECONDS = 120.0
+"""The same of the processes that compute boards."""
+
+_SEVERAL = ("columns", "judge")
+"""Parameters of an address that a form may send several times."""
+
+_FOREVER = "public, max-age=31536000, immutable"
+_HTML = "text/html"
+_LOG = logging.getLogger("venire.pages")
+
+
+@dataclass
+class Pages:
+    """The pages of some stores, as routes of an application; `live` where one is of a run in this process."""
+
+    library: Library
+    guard: Guard
+    live: Live | None = None
+    _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "venire-pages"))
+    _searches: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-search"))
+    _downloads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-download"))
+    _fits: Fits = field(default_factory=Fits)
+    _shared: dict[str, tuple[float, asyncio.Task[RenderedPage]]] = field(default_factory=dict)
+    _pictures: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    _drawer: ProcessPoolExecutor | None = None
+    _drawn_at: float = 0.0
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _keeper: asyncio.Task[None] | None = None
+    _streams: int = 0
+    _answering: int = 0
+    _asked_at: float = -_LATELY_SECONDS
+
+    @cached_property
+    def _maker(self) -> PageMaker:
+        return PageMaker(self.library, self._fits, self.guard.page_token, self.live)
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes; pages of a campaign are below /s/STORE/c/NUMBER."""
+        campaign = "/s/{store}/c/{campaign:[0-9]{1,9}}"
+        add = app.router.add_get
+        add("/", self._front)
+        add("/enter", self._enter, allow_head=False)
+        add("/static/{name}", self._static)
+        add("/figures/{digest:[0-9a-f]{32}}.{theme:light|dark}.svg", self._picture)
+        add("/s/{store}", self._first)
+        add(campaign, self._first)
+        add(campaign + "/events", self._events, allow_head=False)
+        add(campaign + "/calls.{form:csv|jsonl|parquet}", self._download, allow_head=False)
+        add(campaign + "/text/{trial:[0-9]{1,18}}/{kind:completion|instruction|reply}/{place:[0-9-]{1,20}}", self._text)
+        add(campaign + "/{page:battle|instruction|contestant}/{number:[0-9]{1,18}}", self._show)
+        add(campaign + "/{page:" + "|".join([*PAGES, "search"]) + "}", self._show)
+        app.router.add_post(campaign + "/stop", self._stop)
+        app.router.add_post(campaign + "/cancel", self._cancel)
+        app.on_response_prepare.append(_secure)
+
+    def refusal(self, request: web.Request) -> web.Response | None:
+        """Why a request over TCP is not answered; None: it is."""
+        guard, changes = self.guard, request.method not in ("GET", "HEAD")
+        if not guard.knows_host(request.headers.get("Host")):
+            return self._message(
+                "Another host", "This server does not answer for the name by which it was asked.", status=421
+            )
+        if not guard.same_origin(request.headers, changes=changes):
+            return self._message("Another origin", "This came from a page of another site.", status=403)
+        if (
+            request.path == "/enter"
+            or request.path.startswith("/static/")
+            or guard.knows(request.headers, request.cookies)
+        ):
+            return None
+        return self._message(
+            "A token is needed",
+            "Open the link that was printed where these pages are served, or send the token in the header "
+            "Authorization: Bearer.",
+            status=401,
+        )
+
+    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        """The answer of a route, if the guard lets it through; what goes wrong is said on a page."""
+        self._asked_at = monotonic()
+        self._answering += 1
+        try:
+            if (refusal := self.refusal(request)) is not None:
+                return refusal
+            found: web.StreamResponse = await handler(request)
+        except VenireError as error:
+            return self._message("That cannot be shown", str(error), status=404)
+        except web.HTTPException as error:
+            return self._message(error.reason, f"{request.method} {request.path[:200]}", status=error.status)
+        except (ConnectionError, asyncio.CancelledError):
+            raise  # whoever asked is gone
+        except Exception as error:  # a boundary: a defect in one page ends neither the server nor the run beside it
+            if isinstance(error, RuntimeError) and self._ended.is_set():  # the threads are gone
+                return self._message("The run has ended", "Its pages have ended with it.", status=503)
+            _LOG.warning("a page failed: %s %s", request.method, request.path[:200], exc_info=error)
+            return self._message(
+                "This page failed", "It is a defect of Venire; the terminal says where.", status=500, back="/"
+            )
+        finally:
+            self._answering -= 1
+            self._asked_at = monotonic()
+        return found
+
+    async def open(self) -> None:
+        """Begin to close what nobody looks at; without a run beside, be ready for the first board."""
+        if self.live is None:
+            await asyncio.to_thread(self._fits.warm)
+            threading.Thread(target=import_boards, name="venire-import", daemon=True).start()
+        self._keeper = asyncio.create_task(self._keep_house())
+
+    async def end(self) -> None:
+        """Tell whoever follows the run that it has ended, and answer until they have its last state, with pictures."""
+        followed = self._streams > 0 or monotonic() - self._asked_at < _LATELY_SECONDS
+        self._ended.set()
+        self._shared.clear()
+        if not followed:
+            return
+        await asyncio.sleep(_LAST_SECONDS)
+        until = monotonic() + _PICTURE_SECONDS
+        # a stretch of silence is waited for, which no event announces
+        while monotonic() < until and not self._is_quiet():  # noqa: ASYNC110
+            await asyncio.sleep(_QUIET_SECONDS / 4)
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is being answered, or was a moment ago."""
+        return not self._answering and monotonic() - self._asked_at >= _QUIET_SECONDS
+
+    async def close(self) -> None:
+        """End streams and computations, and close stores at rest."""
+        self._ended.set()
+        if self._keeper is not None:
+            self._keeper.cancel()
+        await asyncio.to_thread(self._fits.close)
+        if self._drawer is not None:
+            self._drawer.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._threads, self._searches, self._downloads):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+        self.library.close()
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(IDLE_SECONDS / 4)
+            await asyncio.to_thread(self._close_idle)
+            if self._drawer is not None and monotonic() - self._drawn_at > _DRAWER_SECONDS:
+                drawer, self._drawer = self._drawer, None
+                drawer.shutdown(wait=False, cancel_futures=True)
+
+    def _close_idle(self) -> None:
+        self._fits.end_idle(_WORKER_SECONDS)
+        for one in self.library.stores.values():
+            one.close_if_idle()
+
+    # what is asked for
+
+    async def _front(self, request: web.Request) -> web.StreamResponse:
+        stores = list(self.library.stores)
+        if len(stores) == 1:
+            return _redirect(f"/s/{stores[0]}")
+
+        return await self._in_thread(request, self._maker.front)
+
+    async def _enter(self, request: web.Request) -> web.StreamResponse:
+        value = self.guard.enter(request.query.get("key", ""))
+        if value is None:
+            return self._message(
+                "This link was used before",
+                "It works once. The command that serves these pages prints another when it is started again; a token "
+                "in the header Authorization works as well.",
+                status=403,
+            )
+        answer = self._message("Welcome", "This browser may look at the pages now.", back="/")
+        answer.set_cookie(self.guard.cookie, value, httponly=True, samesite="Strict", path="/")
+        return answer
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        found = assets().get(request.match_info["name"])
+        if found is None:
+            return self._message("Not found", "There is no such file here.", status=404)
+        return web.Response(body=found.body, content_type=found.content_type, headers={"Cache-Control": _FOREVER})
+
+    async def _first(self, request: web.Request) -> web.StreamResponse:
+        """The overview of the campaign that is going on, or of the only or last one."""
+        served = self.library.find(request.match_info["store"])
+
+        return await self._in_thread(request, partial(self._maker.first, served, request.match_info.get("campaign")))
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        served = self.library.find(request.match_info["store"])
+        query = _query(request)
+        page, number = request.match_info["page"], int(request.match_info.get("number", "0"))
+        make = partial(self._maker.page, served, int(request.match_info["campaign"]), page, number, query)
+        if served.running is not None and page != "search":
+            return _answer(await self._share(request.path_qs, make, request.path))
+        return await self._in_thread(request, make, self._searches if page == "search" else None)
+
+    async def _share(self, key: str, make: Callable[[], RenderedPage], path: str) -> RenderedPage:
+        """The same page for all who ask within a second: while a campaign runs ten readers cost what one does."""
+        now = monotonic()
+        for old in [one for one, (at, task) in self._shared.items() if now - at > _SHARED_SECONDS and task.done()]:
+            del self._shared[old]
+        if key not in self._shared:
+            self._shared[key] = now, asyncio.ensure_future(self._ready(make, path, self._threads))
+        return await asyncio.shield(self._shared[key][1])
+
+    async def _in_thread(
+        self, request: web.Request, make: Callable[[], RenderedPage], pool: ThreadPoolExecutor | None = None
+    ) -> web.StreamResponse:
+        return _answer(await self._ready(make, request.path, pool or self._threads))
+
+    async def _ready(self, make: Callable[[], RenderedPage], path: str, pool: ThreadPoolExecutor) -> RenderedPage:
+        """A page, with a second's patience for a fit that it needs; after that one that says how far that is."""
+        loop, begun = asyncio.get_running_loop(), monotonic()
+        while True:
+            try:
+                return await loop.run_in_executor(pool, self._maker.made, make)
+            except WaitingError as waiting:
+                left = begun + _PATIENCE_SECONDS - monotonic()
+                if left <= 0 or not await asyncio.to_thread(waiting.fit.done.wait, left):
+                    return self._maker.waiting(waiting, path)
+
+    def _message(self, title: str, *sentences: str, status: int = 200, back: str = "") -> web.Response:
+        values = {"title": title, "page": "", "sentences": sentences, "command": "", "again": 0, "back": back}
+        return web.Response(
+            body=render("message.html", values).encode(), status=status, content_type=_HTML, charset="utf-8"
+        )
+
+    async def _picture(self, request: web.Request) -> web.StreamResponse:
+        digest, theme = request.match_info["digest"], request.match_info["theme"]
+        wanted = charts.requested(digest)
+        key = f"{digest}.{theme}"
+        if key not in self._pictures:
+            if wanted is None:
+                return self._message("Not found", "This picture is not known any more: load its page.", status=404)
+            try:
+                self._drawn_at = monotonic()
+                if self._drawer is None:
+                    self._drawer = ProcessPoolExecutor(1, get_context("spawn"), initializer=charts.end_with_parent)
+                loop = asyncio.get_running_loop()
+                drawn = await loop.run_in_executor(
+                    self._drawer, charts.draw, wanted, "dark" if theme == "dark" else "light"
+                )
+            except (BrokenProcessPool, RuntimeError, ValueError, ImportError) as error:
+                self._drawer = None
+                return self._message("No picture", f"It cannot be drawn: {error}", status=500)
+            self._pictures[key] = drawn.encode()
+            while len(self._pictures) > _PICTURES:
+                self._pictures.popitem(last=False)
+        headers = {"Cache-Control": _FOREVER}
+        return web.Response(body=self._pictures[key], content_type="image/svg+xml", headers=headers)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Server-sent events: `changed` when the run has gone on, at most once a second, and `ended`."""
+        if self.live is None:
+            return self._message("Nothing runs", "No campaign runs in this process.", status=404)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        self._streams += 1
+        try:
+            await self._follow(self.live, response)
+        finally:
+            self._streams -= 1
+        return response
+
+    async def _follow(self, live: Live, response: web.StreamResponse) -> None:
+        before: Any = None
+        said = monotonic()
+        while not self._ended.is_set():
+            now = live.document()
+            state = now["settled"], now["failed"], now["calls"], now["in_flight"], now["round"], now["ending"]
+            if state != before:
+                before, said = state, monotonic()
+                await response.write(_event("changed", {"settled": now["settled"]}))
+            elif monotonic() - said > _HEARTBEAT_SECONDS:
+                said = monotonic()
+                await response.write(b": still there\n\n")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), _TICK_SECONDS)
+        with contextlib.suppress(ConnectionError):
+            await response.write(_event("ended", {"ending": live.document()["ending"]}))
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        served = self.library.find(request.match_info["store"])
+        form, campaign = request.match_info["form"], int(request.match_info["campaign"])
+        query, loop = _query(request), asyncio.get_running_loop()
+        with contextlib.ExitStack() as stack:
+
+            def begin() -> Iterator[bytes]:
+                store = stack.enter_context(served.store())
+                here = served.context(store, campaign, token="", live=None)
+                here.table.refresh()
+                return calls_view.download(here.table, query, form)
+
+            try:
+                parts = await loop.run_in_executor(self._downloads, begin)
+            except VenireError as error:
+                return self._message("That cannot be had", str(error), status=404)
+            response = web.StreamResponse(
+                headers={
+                    "Content-Type": calls_view.DOWNLOADS[form],
+                    "Content-Disposition": f'attachment; filename="trials.{form}"',
+                    "Cache-Control": "no-store",
+                }
+            )
+            await response.prepare(request)
+            async for part in _in_turn(self._downloads, parts):
+                if part:
+                    await response.write(part)
+            await response.write_eof()
+            return response
+
+    async def _text(self, request: web.Request) -> web.StreamResponse:
+        """A whole text, as a file: a browser never shows it as a page."""
+        served = self.library.find(request.match_info["store"])
+        campaign, trial = int(request.match_info["campaign"]), int(request.match_info["trial"])
+
+        def read() -> str:
+            with served.store() as store:
+                here = served.context(store, campaign, token="", live=None)
+                return battle_view.full_text(here.table, trial, request.match_info["kind"], request.match_info["place"])
+
+        try:
+            text = await asyncio.get_running_loop().run_in_executor(self._threads, read)
+        except VenireError as error:
+            return self._message("That cannot be had", str(error), status=404)
+        headers = {
+            "Content-Type": "text/plain; charset=utf-8",
+            "Content-Disposition": 'attachment; filename="text.txt"',
+            "Cache-Control": "no-store",
+        }
+        return web.Response(body=text.encode("utf-8", "replace"), headers=headers)
+
+    async def _stop(self, request: web.Request) -> web.StreamResponse:
+        """Stop the run gently: the one thing that a page can change."""
+        if not self.guard.knows_form(await _form_token(request)):
+            return self._message("Not from this page", "The form did not come from a page of this server.", status=403)
+        if self.live is None:
+            return self._message("Nothing runs", "No campaign runs in this process.", status=409)
+        served = self.library.find(request.match_info["store"])
+        if not self.live.document().get("ending") and not self.live.document().get("stopping"):
+            self.live.stop()
+        return _redirect(f"/s/{served.slug}/c/{request.match_info['campaign']}/overview")
+
+    async def _cancel(self, request: web.Request) -> web.StreamResponse:
+        """Give a computation up."""
+        if not self.guard.knows_form(await _form_token(request)):
+            return self._message("Not from this page", "The form did not come from a page of this server.", status=403)
+        served = self.library.find(request.match_info["store"])
+        with contextlib.suppress(ValueError, TypeError):
+            key = json.loads(request.query.get("key", ""))
+            path = served.path.resolve() if served.running is None else served.path
+            self._fits.cancel((str(path), int(request.match_info["campaign"]), *key))
+        return _redirect(f"/s/{served.slug}/c/{request.match_info['campaign']}/overview")
+
+
+async def _form_token(request: web.Request) -> object:
+    """The token of a form; None of a body that is no form."""
+    try:
+        return (await request.post()).get("token")
+    except (ValueError, LookupError, web.HTTPException, AssertionError):
+        return None
+
+
+async def _in_turn(pool: ThreadPoolExecutor, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The parts of an iterator, each made in a thread when the one before is on its way."""
+    loop = asyncio.get_running_loop()
+    while (part := await loop.run_in_executor(pool, next, parts, None)) is not None:
+        yield part
+
+
+def _event(name: str, data: object) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def _query(request: web.Request) -> dict[str, str]:
+    """The parameters of an address; of those that may be there several times the values, one a line."""
+    found: dict[str, str] = {}
+    for key, value in request.query.items():
+        found[key] = f"{found[key]}\n{value}" if key in _SEVERAL and key in found else value
+    return found
+
+
+def _answer(page: RenderedPage) -> web.Response:
+    if page.location is not None:
+        return _redirect(page.location)
+    headers = {"Cache-Control": "no-store"}
+    return web.Response(body=page.body, status=page.status, content_type=_HTML, charset="utf-8", headers=headers)
+
+
+def _redirect(location: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
+
+
+async def _secure(request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in SECURITY_HEADERS.items():
+        response.headers[name] = value
+    response.headers.pop("Server", None)

@@ -11,13 +11,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 ROOMS := arena configs judges storage ratings orchestrator reports pages simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing coverage fuzz agreement figures screens lint lock clean
+.PHONY: help install demo test collected test-slow test-browser torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing coverage fuzz agreement figures screens lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
 	@echo "make test       set up, lint, check types, run the tests; ROOM=ratings runs those of one room alone"
 	@echo "make test-slow  the tests that take minutes"
-	@echo "make  the web pages in a real browser; installs Debian's chromium where there is none"
+	@echo "make test-browser  the web pages in a real browser; installs Debian's chromium where there is none"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
 	@echo "make fuzz       a million random and hostile replies to the rules that read verdicts (COUNT=1000000 SECONDS=900)"
 	@echo "make agreement  how often these rules read recorded judges as published; VENIRE_DATA names the records"
@@ -65,6 +65,18 @@ collected: install
 
 test-slow: install
 	$(BIN)/pytest -q -m "slow and not browser"
+
+# As in tests/browser/conftest.py.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+APT_GET = $(shell test "$$(id -u)" = 0 || command -v sudo) env DEBIAN_FRONTEND=noninteractive apt-get -qq
+
+# BROWSER=browser runs those that are slow as well.
+BROWSER ?= browser and not slow
+
+test-browser: install
+	@command -v $(BROWSERS) > /dev/null || { $(APT_GET) update; $(APT_GET) install -y chromium; } || \
+		{ echo "the browser tests need Chromium: install the package chromium, or Chrome, so that one of these is on PATH: $(BROWSERS)"; exit 2; }
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "$(BROWSER)" tests/browser
 
 ROUNDS ?= 200
 SEED ?= 0

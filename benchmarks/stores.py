@@ -24,6 +24,7 @@ __all__ = ["CAMPAIGN", "make", "readdress", "settle", "settled_first", "shapes"]
 CAMPAIGN = "campaign.toml"
 _JUDGES, _MATCHUPS, _MODELS = 5, 100, 20
 _AT_ONCE = 20_000
+_CATEGORIES = ("code", "maths", "writing", "facts")
 _KINDS: tuple[TableKind, ...] = ("instructions", "completions")
 
 _ATTEMPT = {
@@ -55,25 +56,51 @@ _ATTEMPT = {
 }
 """The columns of an attempt; columns of the store's format that are not named here stay empty."""
 
+_VARIED = {
+    "sent_at": "make_timestamptz(1760000000000000 + trial::bigint * 20000 + step * 1000000)",
+    "latency_ms": "300 + hash(trial, step) % 4000",
+    "cost": "800 + hash(trial, step, 'cost') % 900",
+    "text": "case step when 2 then '1' else repeat(md5(trial::varchar) || ' tells these answers apart; ', 6) "
+    "|| if(hash(trial, 'word') % 1000 = 0, 'heliotrope', '') end",
+}
+_VERDICT = "0 status, 1 label"
+_VARIED_VERDICT = (
+    "if(noise >= 980, 1, 0) status, case when noise >= 980 then null when noise >= 900 then 0 "
+    "when noise < 450 + 12 * (model_b - model_a) then 1 else -1 end label"
+)
+_JOINED = "join (select id, model_a, model_b, hash(id) % 1000 noise from trial) t on t.id = trial"
 
-def make(folder: Path, trials: int, base_url: str = "http://127.0.0.1:9/v1", concurrency: int = 16) -> Path:
-    """A campaign file and its store with `trials` planned trials (a multiple of 1,000), none settled.
 
-    The campaign has five judges at one endpoint, 100 matchups of 20 models, two orders, and the required number of
-    instructions. Returns the campaign file.
+def make(
+    folder: Path,
+    trials: int,
+    base_url: str = "http://127.0.0.1:9/v1",
+    concurrency: int = 16,
+    *,
+    models: int = _MODELS,
+    matchups: int = _MATCHUPS,
+) -> Path:
+    """A campaign file and its store with `trials` planned trials (a multiple of 10 times `matchups`), none settled.
+
+    The campaign has five judges at one endpoint, `matchups` matchups of `models` models, two orders, and the required
+    number of instructions in four categories. Returns the campaign file.
     """
-    instructions = trials // (_JUDGES * _MATCHUPS * 2)
+    instructions = trials // (_JUDGES * matchups * 2)
     folder.mkdir(parents=True, exist_ok=True)
     questions = [f"q{n:04}" for n in range(instructions)]
-    models = [f"model-{n:02}" for n in range(_MODELS)]
+    names = [f"model-{n:02}" for n in range(models)]
     _write(
-        folder / "instructions.jsonl", [{"instruction_id": q, "instruction": f"What of {q}? " * 8} for q in questions]
+        folder / "instructions.jsonl",
+        [
+            {"instruction_id": q, "instruction": f"What of {q}? " * 8, "category": _CATEGORIES[number % 4]}
+            for number, q in enumerate(questions)
+        ],
     )
     _write(
         folder / "completions.jsonl",
         [
             {"instruction_id": q, "model": m, "completion": f"{m} says this of {q}. " * 30}
-            for m in models
+            for m in names
             for q in questions
         ],
     )
@@ -84,7 +111,7 @@ def make(folder: Path, trials: int, base_url: str = "http://127.0.0.1:9/v1", con
     )
     (folder / CAMPAIGN).write_text(
         'name = "large"\nseed = 7\n\n[data]\ninstructions = "instructions.jsonl"\ncompletions = "completions.jsonl"\n\n'
-        f'[plan]\npolicy = "random"\nmatchups = {_MATCHUPS}\n\n{judges}',
+        f'[plan]\npolicy = "random"\nmatchups = {matchups}\n\n{judges}',
         encoding="utf-8",
     )
     campaign = load_campaign(folder / CAMPAIGN)
@@ -103,15 +130,19 @@ def settled_first(trials: int, seed: int = 7) -> np.ndarray:
     return np.random.default_rng(seed).permutation(trials) + 1
 
 
-def settle(store: Store, trials: np.ndarray, until_log: int | None = None) -> None:
+def settle(store: Store, trials: np.ndarray, until_log: int | None = None, *, varied: bool = False) -> None:
     """Add two answered attempts and a verdict for each trial, in plan order, in commits of 20,000 trials.
+
+    All verdicts are for A, unless `varied`: then they follow the numbers of the models with chance, a few trials are
+    unreadable, calls differ in time and price, and one reply in a thousand has the word "heliotrope".
 
     With `until_log` commits have 200 trials, which go through the write-ahead log as in a run, until the log has that
     many bytes; large commits bypass the log.
     """
     at_once = _AT_ONCE if until_log is None else 200
     names = [row[0] for row in store.connection.execute("select column_name from (describe attempt)").fetchall()]
-    attempts = ", ".join(f"{_ATTEMPT.get(name, 'null')} as {name}" for name in names)
+    columns = _ATTEMPT | (_VARIED if varied else {})
+    attempts = ", ".join(f"{columns.get(name, 'null')} as {name}" for name in names)
     trials = np.sort(trials)
     for start in range(0, len(trials), at_once):
         chosen = {"trials": trials[start : start + at_once].tolist()}
@@ -123,9 +154,9 @@ def settle(store: Store, trials: np.ndarray, until_log: int | None = None) -> No
                 {**chosen, "batch": commit.batch},
             )
             store.connection.execute(
-                "insert into verdict by name select trial, 1 reading, 0 status, 'bench' as rule, 1 label, "
-                "false answered, false flagged, "
-                f"2000 as cost, $batch batch from {taken} order by trial",
+                f"insert into verdict by name select trial, 1 reading, {_VARIED_VERDICT if varied else _VERDICT}, "
+                "'bench' as rule, false answered, false flagged, "
+                f"2000 as cost, $batch batch from {taken} {_JOINED if varied else ''} order by trial",
                 {**chosen, "batch": commit.batch},
             )
             commit.written += 3 * len(chosen["trials"])

@@ -67,14 +67,15 @@ test-slow: install
 	$(BIN)/pytest -q -m "slow and not browser"
 
 # As in tests/browser/conftest.py.
-BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 APT_GET = $(shell test "$$(id -u)" = 0 || command -v sudo) env DEBIAN_FRONTEND=noninteractive apt-get -qq
 
 # BROWSER=browser runs those that are slow as well.
 BROWSER ?= browser and not slow
 
 test-browser: install
-	@command -v $(BROWSERS) > /dev/null || { $(APT_GET) update; $(APT_GET) install -y chromium; } || \
+	@for one in $(BROWSERS); do command -v $$one > /dev/null && exit; done; $(APT_GET) update; \
+		$(APT_GET) install -y chromium-headless-shell || $(APT_GET) install -y chromium || \
 		{ echo "the browser tests need Chromium: install the package chromium, or Chrome, so that one of these is on PATH: $(BROWSERS)"; exit 2; }
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "$(BROWSER)" tests/browser
 

@@ -124,7 +124,7 @@ class Reader:
 
     def wait_for(self, page: str) -> tuple[float, int]:
         """Seconds until a page is there that must be computed, and how often it said how far it was; as its script."""
-        start, waited, pause = time.perf_counter(), 0, 0.5
+        start, waited, pause = time.perf_counter(), 0, 0.1
         while True:
             _, status, text = self.get(page)
             if status == 200:
@@ -133,7 +133,7 @@ class Reader:
                 raise Failed(f"{page} was answered with {status}, and not with how far it is")
             waited += 1
             time.sleep(pause)
-            pause = 0.7
+            pause = 0.2
 
     def _ask(self, path: str) -> tuple[int, str, str]:
         self._connection.request("GET", path, headers={"Accept": "text/html"})

@@ -43,6 +43,8 @@ def visible(text: str) -> str:
     >>> visible("a\\x00b\\u202ec")
     'a\u2400b[U+202E]c'
     """
+    if text.isascii() and text.isprintable():
+        return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _STACKED.sub(r"\1", _HIDDEN.sub(_shown, text))
 
@@ -60,6 +62,7 @@ def clipped(text: str, most: int = MAX_SHOWN) -> str:
     return visible(text[:most]) + ("…" if len(text) > most else "")
 
 
+@lru_cache(4096)
 def name(text: str | None, most: int = _NAME) -> str:
     """A name on one line; an empty one is said to be empty.
 

@@ -61,7 +61,7 @@
   };
   if (main.dataset.events) follow(main.dataset.events);
 
-  // A page that waits for a computation asks again until it is there.
+  // A page that waits for a computation asks again until it is there; the server answers when it is, or after a second.
   const waiting = document.getElementById("waiting");
   if (waiting && waiting.dataset.again) {
     const look = async () => {
@@ -70,13 +70,13 @@
         const newer = page.getElementById("waiting");
         if (!newer || !newer.dataset.again) { location.reload(); return; }
         waiting.querySelector("p").textContent = newer.querySelector("p").textContent;
-        setTimeout(look, 700);
+        setTimeout(look, 200);
       } catch {
         say(`No answer since ${time()}. Trying again.`);
         setTimeout(look, 3000);
       }
     };
-    setTimeout(look, 500);
+    setTimeout(look, 100);
   }
 
   // A search in replies goes on part by part, newest first, until it is stopped or has enough.

@@ -39,14 +39,13 @@ def battle(here: PageContext, trial: int, query: Mapping[str, str]) -> dict[str,
     details = trial_details(here.store, here.campaign.id, numbers)
     chosen = next(one for one in details if one.id == trial)
     asked = instruction(here.store, chosen.instruction)
-    shown = completions(here.store, chosen.in_order)
+    shown = completions(here.store, chosen)
     texts = [one.text for one in shown]
-    formatted = query.get("markdown") == "1"
-    differences = None
-    if len(texts) == 2 and not formatted and query.get("plain") != "1" and max(map(len, texts)) <= MAX_SHOWN:
-        differences = marked_differences(texts[0], texts[1])
     flags = {name: query[name] for name in ("markdown", "plain") if query.get(name) == "1"}
-    kept = choice.query() | flags
+    formatted, plain = "markdown" in flags, "plain" in flags
+    differences = None
+    if len(texts) == 2 and not formatted and not plain and max(map(len, texts)) <= MAX_SHOWN:
+        differences = marked_differences(texts[0], texts[1])
     return {
         "trial": trial,
         "instruction": asked,
@@ -55,12 +54,12 @@ def battle(here: PageContext, trial: int, query: Mapping[str, str]) -> dict[str,
         ],
         "formatted": formatted,
         "compared": differences is not None,
-        "too_different": len(texts) == 2 and differences is None and not formatted and query.get("plain") != "1",
+        "too_different": len(texts) == 2 and differences is None and not formatted and not plain,
         "cards": _cards(here, details, trial),
         "instruction_link": here.links.instruction(asked.number),
         "table": here.links.to("calls", choice.query()),
         "filtered": bool(TableChoice(choice.filter).query()),
-        "neighbours": _neighbours(here, choice, numbers, trial, kept),
+        "neighbours": _neighbours(here, choice, numbers, trial, choice.query() | flags),
         "views": {
             "plain": here.links.to(f"battle/{trial}", {**choice.query(), "plain": "1"}),
             "differences": here.links.to(f"battle/{trial}", choice.query()),
@@ -171,7 +170,7 @@ def full_text(table: TrialTable, trial: int, kind: str, place: str) -> str:
     if not details:
         raise missing
     if kind == "completion":
-        shown = completions(table.store, details[0].in_order)
+        shown = completions(table.store, details[0])
         if not place.isdigit() or int(place) >= len(shown):
             raise missing
         return shown[int(place)].text

@@ -8,7 +8,8 @@ from typing import Any
 from venire.pages.context import PageContext
 from venire.pages.texts import name
 from venire.storage.read.activity import ContestantRow, known_models
-from venire.storage.read.trial_table import TrialFilter
+from venire.storage.read.frames import judges as judges_of
+from venire.storage.read.trial_table import TrialFilter, categories
 
 __all__ = ["STEPS", "leaderboard"]
 
@@ -30,7 +31,6 @@ def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str
     shown = [_row(here, one, models, scale) for one in rows]
     judges = chosen["judge"].split("\n") if chosen["judge"] else []
     wanted = TrialFilter(judge=judges[0] if len(judges) == 1 else None, category=chosen["category"] or None)
-    pairs = here.memo(f"matrix {wanted}", lambda: here.table.matrix(wanted))
     return {
         "board": board,
         "rows": shown,
@@ -38,9 +38,9 @@ def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str
         "axis": None if scale is None else _axis(*scale),
         "chosen": chosen,
         "judges": judges,
-        "matrix_of_all": len(judges) > 1,
-        "matrix": _matrix(here, rows, models, pairs, wanted),
-        "facets": here.table.facets(),
+        "matrix": _matrix(here, rows, models, board["seen"], wanted),
+        "judge_names": [one.name for one in judges_of(here.store, here.campaign.id)],
+        "categories": here.memo("categories", lambda: categories(here.store)),
         "not_rated": board["diagnostics"].get("no_estimate") or {},
         "has_reference": any(one.get("reference") is not None for one in rows),
         "points": [(gap, expected(float(gap))) for gap in _POINTS],
@@ -121,19 +121,21 @@ def _matrix(
     here: PageContext,
     rows: Sequence[Mapping[str, Any]],
     models: Mapping[str, ContestantRow],
-    pairs: Sequence[tuple[int, int, float, int, int]],
+    pairs: Sequence[tuple[str, str, float, int]],
     wanted: TrialFilter,
 ) -> list[dict[str, Any]]:
     """Of each model, best first, its share of wins against each other one: seen, and expected from the ratings."""
-    seen: dict[tuple[int, int], tuple[float, int]] = {}
-    for a, b, wins, count, _ in pairs:
-        seen[a, b], seen[b, a] = (wins, count), (count - wins, count)
+    seen: dict[tuple[str, str], tuple[float, int]] = {}
+    for a, b, wins, count in pairs:  # each order of two models has a line of its own where both were A
+        before, number = seen.get((a, b), (0.0, 0))
+        seen[a, b] = before + wins, number + count
+        seen[b, a] = number - before + count - wins, number + count
     there = [(one, models[one["model"]]) for one in rows if one["model"] in models]
     found = []
     for one, known in there:
         cells = []
         for other, opponent in there:
-            wins, count = seen.get((known.number, opponent.number), (0.0, 0))
+            wins, count = seen.get((known.name, opponent.name), (0.0, 0))
             both = one.get("elo") is not None and other.get("elo") is not None
             likely = expected(one["elo"] - other["elo"]) if both and known is not opponent else None
             share = wins / count if count else None

@@ -8,6 +8,10 @@ select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v
 -- Every completion that a battle of a campaign shows.
 select id, text from completion where id in (select unnest(t.shown) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null);
 
+-- name: edited_completions
+-- How many completions are edits: most stores have none, and need not look at every verdict for them.
+select count(*) from completion where variant <> '';
+
 -- name: edited_battles
 -- Verdicts of what is in force on battles that show edited completions, as in `battles`; variants are of A's and of B's, '' as it came.
 select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label, v.score, a.variant variant_a, b.variant variant_b

@@ -30,7 +30,7 @@ select c.trial, j.name judge, d.protocol, i.external_id instruction, i.category,
 -- name: trial_table_count
 select count(*) from memory.main.{table} c where {where};
 
--- name: trial_table_categories
+-- name: category_names
 select distinct category from instruction where category <> '' order by category;
 
 -- name: trial_table_models
@@ -66,34 +66,38 @@ select c.trial from memory.main.{table} c, (select instruction, completion_a, co
   order by c.respondent, c.repeat, c.swapped, c.trial limit $limit;
 
 -- name: trials_in_detail
--- Some trials as they were planned. Their verdicts and failures are read apart: a join of all takes longer to plan than these to read.
+-- Some trials as they were planned. Their verdicts and failures are read apart: a join of all takes longer to plan than these to read. None of the queries of a battle sorts: a sort takes a millisecond.
 select t.id, t.trial_key, t.respondent, j.name, d.model, d.protocol, d.origin, t.instruction, t.swapped, t.repeat, t.shown
   from trial t join respondent d on d.id = t.respondent left join campaign_judge j on j.campaign = $campaign and j.respondent = t.respondent
-  where t.id between $low and $high and list_contains($trials::bigint[], t.id) order by d.id, t.repeat, t.swapped, t.id;
+  where t.id between $low and $high and list_contains($trials::bigint[], t.id);
 
 -- name: verdicts_in_detail
--- Verdicts of some trials, the one in force last.
-select trial, status, rule, label, score, criteria, places, flagged from verdict where trial between $low and $high and list_contains($trials::bigint[], trial) order by reading, batch;
+-- All verdicts of some trials, with the number of the reading and the commit.
+select trial, status, rule, label, score, criteria, places, flagged, reading, batch from verdict where trial between $low and $high and list_contains($trials::bigint[], trial);
 
 -- name: failures_in_detail
--- Steps of some trials that used up their attempts, or were cleared since, the last one last.
-select trial, cleared, step, fault from failure where list_contains($trials::bigint[], trial) order by batch, cleared;
+-- Steps of some trials that used up their attempts, or were cleared since.
+select trial, cleared, step, fault, batch from failure where list_contains($trials::bigint[], trial);
 
 -- name: models_shown
-select o.id, m.id, m.name from completion o join model m on m.id = o.model where list_contains($completions::integer[], o.id);
+select o.id, m.name from completion o join model m on m.id = o.model where list_contains($completions::integer[], o.id);
 
 -- name: attempts_in_detail
 select a.trial, a.step, a.number, l.name, l.endpoint, a.sent_at, a.latency_ms, a.fault, a.http_status, a.message, a.wait_ms, a.finish, a.input_tokens, a.cached_tokens, a.output_tokens, a.reasoning_tokens, a.reserved, a.cost, a.served_model, a.request_digest, a.text, a.reasoning, a.raw, a.logprobs
-  from attempt a left join lane l on l.id = a.lane where a.trial between $low and $high and list_contains($trials::bigint[], a.trial) order by a.trial, a.step, a.number;
+  from attempt a left join lane l on l.id = a.lane where a.trial between $low and $high and list_contains($trials::bigint[], a.trial);
 
 -- name: completion_texts
-select id, variant, sample, text, characters from completion where list_contains($completions::integer[], id);
+select id, model, variant, sample, text, characters from completion where list_contains($completions::integer[], id);
 
 -- name: suspicions_of
-select completion, rule from suspicion where list_contains($completions::integer[], completion) order by all;
+select completion, rule from suspicion where list_contains($completions::integer[], completion);
 
 -- name: instruction_text
 select id, external_id, category, turns, reference from instruction where id = $instruction;
+
+-- name: trial_neighbours_near
+-- The nearest trials of a filter before and after one, among some that are near: none of some trials.
+select max(c.trial) filter (where c.trial < $k_trial), min(c.trial) filter (where c.trial > $k_trial) from memory.main.{table} c where {where} and not list_contains($without::bigint[], c.trial);
 
 -- name: trial_neighbour
 -- The first trial of a filter after a place that is none of some trials.

@@ -214,6 +214,8 @@ def edited_battles(store: Store, campaign: int) -> dict[tuple[str, str], Battles
 
     The key is the name of the edit and "a" or "b"; `battles` has none of these.
     """
+    if not store.read("edited_completions")[0][0]:
+        return {}
     found = store.arrays("edited_battles", campaign=campaign)
     sides = {side: np.asarray(_plain(found[f"variant_{side}"]), dtype=np.str_) for side in "ab"}
     edited = {}

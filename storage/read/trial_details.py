@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from venire.arena.errors import InputError, fault_name
@@ -22,8 +23,8 @@ __all__ = [
     "trial_details",
 ]
 
-_NO_VERDICT = None, None, None, None, None, None, False
-_NO_FAILURE = False, None, None
+_NO_VERDICT = None, None, None, None, None, None, False, None, None
+_NO_FAILURE = False, None, None, None
 """Of a trial that has none, as their queries have columns."""
 
 
@@ -150,18 +151,23 @@ def trial_details(store: Store, campaign: int, trials: Sequence[int]) -> tuple[T
     chosen = list(trials)
     bounds = {"trials": chosen, "low": min(chosen), "high": max(chosen)}
     attempts: dict[int, list[AttemptDetail]] = {}
-    for row in store.read("attempts_in_detail", **bounds):
-        one = AttemptDetail._make(row)
+    for one in sorted(map(AttemptDetail._make, store.read("attempts_in_detail", **bounds)), key=itemgetter(0, 1, 2)):
         attempts.setdefault(one.trial, []).append(one)
     found = []
-    rows = store.read("trials_in_detail", campaign=campaign, **bounds)
-    verdicts = {row[0]: row[1:] for row in store.read("verdicts_in_detail", **bounds)}
-    failures = {row[0]: row[1:] for row in store.read("failures_in_detail", trials=chosen)}
+    # by judge, repeat and order; of verdicts and failures the one in force is the last
+    rows = sorted(
+        store.read("trials_in_detail", campaign=campaign, **bounds),
+        key=lambda row: (row[2], row[9], row[8] is None, row[8], row[0]),
+    )
+    verdicts = {row[0]: row[1:] for row in sorted(store.read("verdicts_in_detail", **bounds), key=itemgetter(8, 9))}
+    failures = {
+        row[0]: row[1:] for row in sorted(store.read("failures_in_detail", trials=chosen), key=itemgetter(4, 1))
+    }
     models = _models_shown(store, {one for row in rows for one in row[10]})
     for row in rows:
         number, key, respondent, judge, model, protocol, origin, asked, swapped, repeat, shown = row
-        status, rule, label, score, criteria, places, flagged = verdicts.get(number, _NO_VERDICT)
-        cleared, step, fault = failures.get(number, _NO_FAILURE)
+        status, rule, label, score, criteria, places, flagged, _, _ = verdicts.get(number, _NO_VERDICT)
+        cleared, step, fault, _ = failures.get(number, _NO_FAILURE)
         if cleared:
             step = fault = None
         words = STATUSES[status] if status is not None else "failed" if step is not None else "pending"
@@ -178,7 +184,7 @@ def trial_details(store: Store, campaign: int, trials: Sequence[int]) -> tuple[T
                 swapped,
                 repeat,
                 tuple(shown),
-                tuple(models[one][1] for one in shown),
+                tuple(models[one] for one in shown),
                 words,
                 rule,
                 label,
@@ -194,23 +200,25 @@ def trial_details(store: Store, campaign: int, trials: Sequence[int]) -> tuple[T
     return tuple(found)
 
 
-def completions(store: Store, numbers: Sequence[int]) -> tuple[ShownCompletion, ...]:
-    """Completions by number, in the order given."""
-    chosen, there = list(numbers), {}
-    models = _models_shown(store, chosen)
+def completions(store: Store, trial: TrialDetail) -> tuple[ShownCompletion, ...]:
+    """The completions that a trial shows, those of a battle A first."""
+    names = dict(zip(trial.shown, trial.models, strict=True))
+    chosen = list(names)
     rules: dict[int, list[str]] = {}
-    for number, rule in store.read("suspicions_of", completions=chosen):
+    for number, rule in sorted(store.read("suspicions_of", completions=chosen)):
         rules.setdefault(number, []).append(rule)
-    for number, variant, sample, text, characters in store.read("completion_texts", completions=chosen):
-        suspected = tuple(rules.get(number, ()))
-        there[number] = ShownCompletion(number, *models[number], variant, sample, text, characters, suspected)
-    return tuple(there[one] for one in numbers if one in there)
+    there = {
+        number: ShownCompletion(
+            number, model, names[number], variant, sample, text, characters, tuple(rules.get(number, ()))
+        )
+        for number, model, variant, sample, text, characters in store.read("completion_texts", completions=chosen)
+    }
+    return tuple(there[one] for one in trial.in_order if one in there)
 
 
-def _models_shown(store: Store, completions: Collection[int]) -> dict[int, tuple[int, str]]:
-    """Number and name of each completion's model."""
-    rows = store.read("models_shown", completions=sorted(completions))
-    return {number: (model, name) for number, model, name in rows}
+def _models_shown(store: Store, completions: Collection[int]) -> dict[int, str]:
+    """Name of each completion's model."""
+    return dict(store.read("models_shown", completions=sorted(completions)))
 
 
 def instruction(store: Store, number: int) -> InstructionDetail:

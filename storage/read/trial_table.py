@@ -35,6 +35,7 @@ __all__ = [
     "TrialPage",
     "TrialRow",
     "TrialTable",
+    "categories",
     "parquet_parts",
 ]
 
@@ -54,6 +55,9 @@ ORDERS: Mapping[str, str] = {
 
 _STALE = 20.0
 """A table is made again at the earliest after so many times as long as it took: 5 % of one core at most."""
+
+_NEAR = 2_000
+"""Trials on either side of one among which its neighbours are looked for first."""
 
 _SEARCH_ROWS = 40_000
 """Attempts that are searched at a time: some milliseconds, after which there is news and can be an end."""
@@ -238,6 +242,11 @@ class OpponentTally(NamedTuple):
     disagreements: float
 
 
+def categories(store: Store) -> tuple[str, ...]:
+    """The categories of a store's instructions, by name."""
+    return tuple(name for (name,) in store.read("category_names"))
+
+
 @dataclass(frozen=True, slots=True)
 class SearchPart:
     """Hits of a part of a search, newest first; the next part goes on below row `next`, None: all was searched."""
@@ -335,11 +344,10 @@ class TrialTable:
         made_at = self.made_at
         judges = self._run("trial_table_judges", campaign=self.campaign)
         models = self._run("trial_table_models")
-        categories = self._run("trial_table_categories")
         found = Facets(
             tuple((name, protocol) for name, protocol, _ in judges),
             tuple((number, name) for number, name in models),
-            tuple(name for (name,) in categories),
+            categories(self.store),
         )
         self._facets = made_at, found
         return found
@@ -379,10 +387,14 @@ class TrialTable:
     ) -> tuple[int | None, int | None]:
         """The trials of a filter before and after one in an order, some left out; None where there is none."""
         expression = ORDERS[order]
-        found: list[int | None] = []
         key = _exact(trial if order == "trial" else self.sort_key(trial, order))
-        for falling in (not descending, descending):
-            where, values = wanted.clauses()
+        where, values = wanted.clauses()
+        found = self._near(where, values, expression, key, trial, without)
+        if descending:
+            found.reverse()
+        for place, falling in enumerate((not descending, descending)):
+            if found[place] is not None:
+                continue
             way = "desc" if falling else "asc"
             rows = self._run(
                 "trial_neighbour",
@@ -394,8 +406,24 @@ class TrialTable:
                 k_trial=trial,
                 **values,
             )
-            found.append(int(rows[0][0]) if rows else None)
+            found[place] = int(rows[0][0]) if rows else None
         return found[0], found[1]
+
+    def _near(
+        self, where: str, values: Mapping[str, Any], expression: str, key: float, trial: int, without: Sequence[int]
+    ) -> list[int | None]:
+        """The trials before and after one in an upward order, if they are near: then most rows need not be read."""
+        is_near = f"c.trial between $k_trial - {_NEAR} and $k_trial + {_NEAR}"
+        rows = self._run(
+            "trial_neighbours_near",
+            where=f"{is_near if expression == ORDERS['trial'] else f'{expression} = $k_key'} and {where}",
+            campaign=self.campaign,
+            without=list(without),
+            k_key=key,
+            k_trial=trial,
+            **values,
+        )
+        return list(rows[0])
 
     def sort_key(self, trial: int, order: str) -> float:
         """Where a trial stands in an order; 0 of one that is not there."""
@@ -447,7 +475,7 @@ class TrialTable:
         text = text.format(table=self._name, where=where, **shapes)
         given = {key: value for key, value in values.items() if f"${key}" in text}
         try:
-            with self.store.cursor() as cursor:
+            with self.store.lent_cursor() as cursor:
                 rows: list[Any] = cursor.execute(text, given).fetchall()
                 return rows
         except duckdb.Error as error:

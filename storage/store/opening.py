@@ -159,17 +159,18 @@ def _only_read(path: Path, clock: Clock) -> Store:
 
 
 @contextmanager
-def open_unchanged(path: Path) -> Iterator[Store]:
+def open_unchanged(path: Path, *, locked: bool = False) -> Iterator[Store]:
     """A store to look at, of which nothing is changed: not brought to today's format, nothing recovered or written.
 
-    Its lock is held meanwhile where there can be one, so that no run begins that could not write. Raises InputError for
-    a file that is missing, is no store, has another format, or has a run's replies beside it that are not in it yet;
-    StoreHeldError when another process owns it.
+    Its lock is held meanwhile where there can be one, so that no run begins that could not write; `locked`: by another
+    process, which looks at it too and ends later. Raises InputError for a file that is missing, is no store, has
+    another format, or has a run's replies beside it that are not in it yet; StoreHeldError where another process owns
+    it.
     """
     path = path.resolve()
     if not path.is_file():
         raise InputError(f"there is no store {path}")
-    lock = StoreLock.acquire(path, shows=True) if is_writable(path) else None
+    lock = StoreLock.acquire(path, shows=True) if is_writable(path) and not locked else None
     try:
         try:
             store = _only_read(path, SystemClock())

@@ -1,7 +1,7 @@
 """Boards and audits for pages, computed in processes of their own: a run goes on meanwhile, and each can be cancelled.
 
 A fit of a million verdicts takes a second or two of NumPy and 300 MB. In a thread it would hold the interpreter, and
-with it the event loop that sends the calls of a running campaign.
+with it the event loop that sends the calls of a running campaign. What `live.documents` has is computed here.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
-from venire.arena.errors import VenireError
+from venire.arena.errors import InputError, VenireError
+from venire.storage.read.frames import CampaignRow
+from venire.storage.store.opening import open_unchanged
+from venire.storage.store.store import Store
 
-__all__ = ["Fit", "Fits", "audit_document", "board_document"]
+__all__ = ["Fit", "FitSource", "Fits", "Work"]
 
 _KEPT = 64
 _AT_ONCE = 2
@@ -30,29 +34,40 @@ _AGAIN_SECONDS = 5.0
 _LOG = logging.getLogger("venire.pages")
 _LAST_SECONDS = 10.0
 """How long a fit may still read the store when pages are closed."""
+_FITTING = "fitting"
+_MEMORY = "400MB"
+"""What DuckDB may use to read a store at rest."""
+
 _NICE = 5
 """How much less pressing a fit is for the machine than a run's own process."""
 
 
-def board_document(verdicts: Any, method: str | None) -> dict[str, Any]:
-    """The document of a board; in the process of a fit. Raises InputError as `venire.boards.rate` does."""
-    found: dict[str, Any] = verdicts.board(method).to_json()
-    return found
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A document to be made: `read` brings what it is made of, `compute` makes it, `name` is for its key.
+
+    `read` is called with an open store, a campaign of it and the `choice`, `compute` with the tuple that `read`
+    returns; both are functions of a module, which a process can be sent.
+    """
+
+    name: str
+    read: Callable[..., tuple[Any, ...]]
+    compute: Callable[..., dict[str, Any]]
+    choice: tuple[Any, ...] = ()
 
 
-def audit_document(case: Any, origins: Any, note: str | None) -> dict[str, Any]:
-    """The document of an audit, each finding with the question that its check asks; in the process of a fit."""
-    from venire.reports.audit.audit import CHECKS, audit
+@dataclass(frozen=True, slots=True)
+class FitSource:
+    """Where a fit reads: a campaign of a store that is open here, kept open by `holding`.
 
-    made = audit(case, origins=origins, note=note)
-    found = made.to_json()
-    for one, finding in zip(found["findings"], made.findings, strict=True):
-        one["figure"] = finding.figure  # not rounded: a page rounds once, as the command does
-        one["asks"] = CHECKS[one["check"]].asks if one["check"] in CHECKS else ""
-    return found
+    A store `at_rest` is read by the process that computes as well, which then has the memory of it; the store of a run
+    can be read by its own process alone.
+    """
 
-
-Work = tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]
+    store: Store
+    campaign: CampaignRow
+    holding: Callable[[], AbstractContextManager[Any]]
+    at_rest: bool
 
 
 class _Worker:
@@ -104,25 +119,23 @@ class Fit:
         self.error, self.ended = "it was stopped", monotonic()
         self.done.set()
 
-    def run(self, worker: _Worker, prepare: Callable[[], Work]) -> bool:
-        """Read what is needed here, compute in the worker, and keep what came; whether the worker can go on."""
+    def run(self, worker: _Worker, source: FitSource, work: Work) -> bool:
+        """Have the worker compute, and keep what comes; whether the worker can go on."""
         try:
             if self._cancelled.is_set():
                 self.error = "it was stopped"
                 return True
-            work = prepare()
-            self.stage = "fitting"
-            worker.pipe.send(work)
-            del work
-            while not worker.pipe.poll(_GLANCE_SECONDS):
-                if self._cancelled.is_set():
-                    self.error = "it was stopped"
-                    return False
-            kind, value = worker.pipe.recv()
-            if kind == "document":
-                self.document = value
-            else:
-                self.error = value
+            if source.at_rest:
+                with source.holding():
+                    store = source.store
+                    worker.pipe.send((work, _At(store.path.resolve(), store.constant, source.campaign)))
+                    return self._take(worker)
+            with source.holding():
+                found = work.read(source.store, source.campaign, *work.choice)
+            self.stage = _FITTING
+            worker.pipe.send((work, found))
+            del found
+            return self._take(worker)
         except VenireError as error:
             self.error = str(error)
         except (EOFError, OSError):
@@ -137,6 +150,39 @@ class Fit:
             self.done.set()
         return True
 
+    def _take(self, worker: _Worker) -> bool:
+        """Wait for what the worker sends; whether it can go on."""
+        while True:
+            while not worker.pipe.poll(_GLANCE_SECONDS):
+                if self._cancelled.is_set():
+                    self.error = "it was stopped"
+                    return False
+            kind, value = worker.pipe.recv()
+            if kind == "stage":
+                self.stage = value
+                continue
+            if kind == "document":
+                self.document = value
+            else:
+                self.error = value
+            return True
+
+
+class _At(NamedTuple):
+    """A campaign of a store at rest, which the sender has open as well."""
+
+    path: Path
+    constant: bytes
+    campaign: CampaignRow
+
+    def read(self, work: Work) -> tuple[Any, ...]:
+        """What a document is made of. Raises InputError where another store is there by now."""
+        with open_unchanged(self.path, locked=True) as store:
+            if store.constant != self.constant:
+                raise InputError(f"the store {self.path} was replaced while it was looked at")
+            store.limit_memory(_MEMORY)
+            return work.read(store, self.campaign, *work.choice)
+
 
 def _compute(pipe: Connection) -> None:
     """The whole of a worker's process."""
@@ -144,15 +190,21 @@ def _compute(pipe: Connection) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever serves the pages, who then ends this
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with suppress(OSError):
-        os.nice(_NICE)
-    import venire.boards.rate  # noqa: F401  scipy and all: while the other side reads
+    import venire.boards.rate  # noqa: F401  scipy and all, before the first fit is asked for
 
+    is_nice = False
     while True:
         try:
-            function, arguments = pipe.recv()
-            pipe.send(("document", function(*arguments)))
-            del function, arguments
+            work, found = pipe.recv()
+            if isinstance(found, _At):
+                found = found.read(work)
+                pipe.send(("stage", _FITTING))
+            elif not is_nice:  # it is of a run, which has the first right to the machine
+                with suppress(OSError):
+                    os.nice(_NICE)
+                is_nice = True
+            pipe.send(("document", work.compute(*found)))
+            del found
         except VenireError as error:
             pipe.send(("error", str(error)))
         except MemoryError:
@@ -176,8 +228,9 @@ class Fits:
         self._closed = False
         self._known: OrderedDict[tuple[Any, ...], tuple[int, Fit]] = OrderedDict()
 
-    def get(self, key: tuple[Any, ...], batch: int, prepare: Callable[[], Work], *, patience: float = 30.0) -> Fit:
-        """The fit of a key: the one that is there or under way, else begun now. `batch`: the store's last one."""
+    def get(self, key: tuple[Any, ...], source: FitSource, work: Work, *, patience: float = 30.0) -> Fit:
+        """The fit of a key: the one that is there or under way, else begun now."""
+        batch = source.store.batch
         with self._door:
             there = self._known.get(key)
             if there is not None:
@@ -193,12 +246,12 @@ class Fits:
             while len(self._known) > _KEPT:
                 _, (_, gone) = self._known.popitem(last=False)
                 gone.cancel()
-        thread = threading.Thread(target=self._run, args=(fit, prepare), name="venire-fit", daemon=True)
+        thread = threading.Thread(target=self._run, args=(fit, source, work), name="venire-fit", daemon=True)
         self._threads = [one for one in self._threads if one.is_alive()] + [thread]
         thread.start()
         return fit
 
-    def _run(self, fit: Fit, prepare: Callable[[], Work]) -> None:
+    def _run(self, fit: Fit, source: FitSource, work: Work) -> None:
         with self._turn:
             if fit.is_cancelled:
                 fit.give_up()
@@ -206,7 +259,7 @@ class Fits:
             with self._door:
                 worker = self._free.pop() if self._free else None
             worker = worker or _Worker()
-            if not fit.run(worker, prepare) or self._closed:
+            if not fit.run(worker, source, work) or self._closed:
                 worker.end()
                 return
             worker.free_since = monotonic()

@@ -30,7 +30,7 @@ IDLE_SECONDS = 30.0
 _LAST_SECONDS = 10.0
 """How long whoever still reads a store is waited for when pages end."""
 
-_MEMORY = "200MB"
+_MEMORY = "400MB"
 """What DuckDB may use of a store that is only looked at."""
 
 
@@ -52,6 +52,7 @@ class ServedStore:
         self._tables: dict[int, TrialTable] = {}
         self._readers: dict[int, Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]]] = {}
         self._kept: dict[tuple[int, str], Kept] = {}
+        self._campaigns_of: tuple[int, Sequence[frames.CampaignRow]] = -1, ()
 
     @contextmanager
     def store(self) -> Iterator[Store]:
@@ -93,16 +94,26 @@ class ServedStore:
 
     def _close(self) -> None:
         self._tables, self._readers, self._kept = {}, {}, {}
+        self._campaigns_of = -1, ()
         if self._open is not None:
             opened, self._open, self._store = self._open, None, None
             opened.close()
+
+    def _campaigns(self, store: Store) -> Sequence[frames.CampaignRow]:
+        """The campaigns of the store, read again when anything was committed."""
+        batch, there = self._campaigns_of
+        if batch != store.batch:
+            batch = store.batch
+            there = frames.campaigns(store)
+            self._campaigns_of = batch, there
+        return there
 
     def context(self, store: Store, campaign: int, *, token: str, live: Mapping[str, Any] | None) -> PageContext:
         """What a page of a campaign needs; its table is to be refreshed before it is read.
 
         Raises InputError for a campaign that is not there, StoreError where the store cannot be read.
         """
-        campaigns = frames.campaigns(store)
+        campaigns = self._campaigns(store)
         chosen = next((one for one in campaigns if one.id == campaign), None)
         if chosen is None:
             raise InputError(f"the store {store.path} has no campaign number {campaign}")

@@ -6,11 +6,11 @@ import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
-from venire.live.fits import Fit, Fits, Work, audit_document, board_document
+from venire.live.documents import audit_document, board_document, read_for_audit, read_for_board
+from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.library import Library, ReplacedError, ServedStore
 from venire.pages.context import PageContext
 from venire.pages.rendering import render
@@ -24,10 +24,21 @@ from venire.pages.views import overview as overview_view
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
-__all__ = ["Live", "PageMaker", "RenderedPage", "WaitingError", "import_boards", "refuse_without_packages"]
+__all__ = ["Live", "PageMaker", "RenderedPage", "WaitingError", "refuse_without_packages"]
 
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
+
+
+_WITHOUT_TABLE = ("leaderboard", "audit")
+"""Pages that do not look at single trials: they need not wait for the table of them, a second for a million."""
+
+_AUDIT = Work("audit", read_for_audit, audit_document)
+
+
+def _board(method: str | None = None, judge: str = "", category: str = "") -> Work:
+    """The board by a method, else by that of the campaign; of some judges, a line each, or of one category."""
+    return Work("board", read_for_board, board_document, (method, judge, category))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +144,11 @@ class PageMaker:
                 token=self.token,
                 live=self.document(),
             )
-            self._begin(here, page, query)
-            here.table.refresh(at_once=here.live is not None and bool(here.live.get("ending")))
+            if page == "judges":
+                with contextlib.suppress(WaitingError, InputError):  # the page itself says so
+                    self._judges_board(here)  # goes on while the table of trials is made
+            if page not in _WITHOUT_TABLE:
+                here.table.refresh(at_once=here.live is not None and bool(here.live.get("ending")))
             values, title = self._values(here, page, number, query)
             template = f"{page}.html"
             shown = here.values(page, title) | values
@@ -157,25 +171,17 @@ class PageMaker:
             found = instructions_view.instruction(here, number)
             return found, found["instruction"].name
         if page == "contestant":
-            found = instructions_view.contestant(here, number, self._known(here, "board", None, "", ""))
+            found = instructions_view.contestant(here, number, self._known(here, _board()))
             return found, found["model"].name
         if page == "leaderboard":
             return self._leaderboard(here, query), ""
         if page == "judges":
             return judges_view.judges(here, self._judges_board(here), self._audit_at_hand(here)), ""
-        audit = self._fit(here, "The audit", partial(_audit_work, here), "audit")
+        audit = self._fit(here, "The audit", _AUDIT)
         return audit_view.audit(here, audit), ""
 
-    def _begin(self, here: PageContext, page: str, query: Mapping[str, str]) -> None:
-        """Begin the fit that a page needs: it goes on while the table of trials is made, which takes as long."""
-        with contextlib.suppress(WaitingError, InputError):  # the page itself says so
-            if page == "leaderboard":
-                self._board(here, query)
-            elif page == "judges":
-                self._judges_board(here)
-
     def _judges_board(self, here: PageContext) -> Mapping[str, Any]:
-        return self._fit(here, "The judges", partial(_board_work, here, None, "", ""), "board", None, "", "")
+        return self._fit(here, "The judges", _board())
 
     def _board(self, here: PageContext, query: Mapping[str, str]) -> tuple[Mapping[str, Any], dict[str, str]]:
         """The board of an address and the choices in it."""
@@ -185,12 +191,7 @@ class PageMaker:
         if method is not None and method not in METHODS:
             raise InputError(f"there is no method {method[:80]!r}; there are: {', '.join(METHODS)}")
         judge, category = query.get("judge", "").strip("\n"), query.get("category", "")
-        board = self._fit(
-            here,
-            "The leaderboard",
-            partial(_board_work, here, method, judge, category),
-            *("board", method, judge, category),
-        )
+        board = self._fit(here, "The leaderboard", _board(method, judge, category))
         return board, {"method": method or "", "judge": judge, "category": category}
 
     def _leaderboard(self, here: PageContext, query: Mapping[str, str]) -> dict[str, Any]:
@@ -200,13 +201,13 @@ class PageMaker:
         values = leaderboard_view.leaderboard(here, board, chosen)
         return values | {"methods": [(name, METHODS[name].purpose) for name in METHODS]}
 
-    def _fit(self, here: PageContext, what: str, prepare: Callable[[], Work], *key: Any) -> Mapping[str, Any]:
+    def _fit(self, here: PageContext, what: str, work: Work) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
-        whole = (str(here.store.path), here.campaign.id, *key)
         patience = 30.0 if here.live is not None else 0.0
-        fit = self.fits.get(whole, here.store.batch, prepare, patience=patience)
+        source = FitSource(here.store, here.campaign, here.holding, at_rest=here.store.is_only_read)
+        fit = self.fits.get(_key(here, work), source, work, patience=patience)
         if not fit.done.is_set():
-            raise WaitingError(here, what, fit, json.dumps(key))
+            raise WaitingError(here, what, fit, json.dumps(_key(here, work)[2:]))
         if fit.document is None:
             raise InputError(fit.error or "it cannot be computed")
         return fit.document
@@ -215,36 +216,16 @@ class PageMaker:
         """The audit where it is there; else it is begun for who comes back, but not beside a run or if it is large."""
         if here.live is None and here.table.count(TrialFilter()) <= _AUDITED_BY_ITSELF:
             with contextlib.suppress(WaitingError, InputError):
-                return self._fit(here, "The audit", partial(_audit_work, here), "audit")
-        return self._known(here, "audit")
+                return self._fit(here, "The audit", _AUDIT)
+        return self._known(here, _AUDIT)
 
-    def _known(self, here: PageContext, *key: Any) -> Mapping[str, Any] | None:
-        return self.fits.known((str(here.store.path), here.campaign.id, *key))
-
-
-def import_boards() -> None:
-    """Import what boards are read with, scipy and all, before the first is asked for: it takes a second."""
-    import venire.boards.audit  # noqa: F401
+    def _known(self, here: PageContext, work: Work) -> Mapping[str, Any] | None:
+        return self.fits.known(_key(here, work))
 
 
-def _board_work(here: PageContext, method: str | None, judge: str, category: str) -> Work:
-    """What a board is made of: the campaign's verdicts, those of one judge or category where one is chosen."""
-    from venire.boards.rate import read_stored, select_verdicts
-
-    with here.holding():
-        verdicts = read_stored(here.store, here.campaign)
-        if judge or category:
-            judges = judge.split("\n") if judge else ()
-            verdicts = select_verdicts(here.store, verdicts, judges=judges, category=category or None)
-    return board_document, (verdicts, method)
-
-
-def _audit_work(here: PageContext) -> Work:
-    from venire.boards.audit import case_of_campaign
-
-    with here.holding():
-        case, verdicts = case_of_campaign(here.store, here.campaign)
-    return audit_document, (case, verdicts.origins, verdicts.note)
+def _key(here: PageContext, work: Work) -> tuple[Any, ...]:
+    """All that a fit depends on; the page that waits for it has what follows the campaign, to stop it by."""
+    return str(here.store.path), here.campaign.id, work.name, *work.choice
 
 
 def refuse_without_packages() -> None:

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -27,7 +26,7 @@ from venire.arena.errors import VenireError
 from venire.live.fits import Fits
 from venire.live.guard import Guard
 from venire.live.library import IDLE_SECONDS, Library
-from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError, import_boards
+from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError
 from venire.pages import charts
 from venire.pages.context import PAGES
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
@@ -163,7 +162,6 @@ class Pages:
         """Begin to close what nobody looks at; without a run beside, be ready for the first board."""
         if self.live is None:
             await asyncio.to_thread(self._fits.warm)
-            threading.Thread(target=import_boards, name="venire-import", daemon=True).start()
         self._keeper = asyncio.create_task(self._keep_house())
 
     async def end(self) -> None:

@@ -148,6 +148,25 @@ def test_neighbours_are_those_of_the_filter(judged: tuple[House, TrialTable, lis
     assert table.neighbours(wanted, order="trial", descending=True, trial=order[0], without=[]) == (order[1], None)
 
 
+@pytest.mark.parametrize("near", [1, 2_000])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+def test_neighbours_are_beside_it_in_every_order(
+    judged: tuple[House, TrialTable, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
+    descending: bool,
+    near: int,
+) -> None:
+    monkeypatch.setattr("venire.storage.read.trial_table._NEAR", near)
+    _, table, _ = judged
+    for wanted in (TrialFilter(), TrialFilter(judge="two")):
+        rows = [row.trial for row in table.page(wanted, order=order, descending=descending, limit=1000).rows]
+        for place, (before, trial, after) in enumerate(zip([None, *rows], rows, [*rows[1:], None], strict=False)):
+            found = table.neighbours(wanted, order=order, descending=descending, trial=trial, without=[trial])
+            assert found == (before, after), f"at {place}"
+
+
 def test_a_battle_has_both_orders_and_all_judges(judged: tuple[House, TrialTable, list[int]]) -> None:
     house, table, trials = judged
     found = table.battle(trials[0])
@@ -192,7 +211,7 @@ def test_details_hold_attempts_in_order_and_models_as_shown(judged: tuple[House,
     retried = house.one("select trial from attempt where fault <> 0 order by 1 limit 1")[0]
     (found,) = trial_details(house.store, house.number(), [retried])
     assert [(one.step, one.number, one.fault) for one in found.attempts] == [(1, 1, 1), (1, 2, 0)]
-    shown = completions(house.store, found.in_order)
+    shown = completions(house.store, found)
     assert [one.model for one in shown] == list(reversed(found.models) if found.swapped else found.models)
     assert instruction(house.store, found.instruction).turns == (f"What of {shown[0].text.split()[-1]}?",)
     assert trial_details(house.store, house.number(), []) == ()

@@ -9,14 +9,16 @@ import os
 import shutil
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
 
 from venire.arena.errors import InputError
-from venire.live.fits import Fit, Fits
+from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
 from venire.live.page_maker import Live
@@ -24,6 +26,7 @@ from venire.live.pages import Pages
 from venire.live.server import Answers, Pulse, serve, serve_pages
 from venire.pages.context import PAGES
 from venire.pages.rendering import SECURITY_HEADERS, assets
+from venire.storage.read.frames import CampaignRow
 from venire.storage.store.opening import open_store, open_unchanged
 
 PATIENCE = 30.0
@@ -318,29 +321,32 @@ async def stop_button(session: aiohttp.ClientSession, base: str, token: str, sto
 
 def test_a_fit_is_made_once_kept_and_can_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     fits, begun, go_on = Fits(), threading.Event(), threading.Event()
+    store: Any = SimpleNamespace(batch=1)
+    source = FitSource(store, CampaignRow(1, "c", 0, "", planned=True), nullcontext, at_rest=False)
 
-    def slow() -> Any:
+    def slow(store: Any, campaign: Any) -> Any:
         begun.set()
         go_on.wait(PATIENCE)
         raise InputError("no verdicts")
 
+    work = Work("slow", slow, dict)
     try:
-        first = fits.get(("k",), 1, slow)
+        first = fits.get(("k",), source, work)
         assert begun.wait(PATIENCE)
-        assert fits.get(("k",), 1, slow) is first
+        assert fits.get(("k",), source, work) is first
         assert not first.done.is_set()
         go_on.set()
         assert first.done.wait(PATIENCE)
         assert (first.document, first.error) == (None, "no verdicts")
-        assert fits.get(("k",), 1, slow) is first  # it says so for a while
+        assert fits.get(("k",), source, work) is first  # it says so for a while
         monkeypatch.setattr("venire.live.fits._AGAIN_SECONDS", -1.0)
-        second = fits.get(("k",), 1, slow)
+        second = fits.get(("k",), source, work)
         assert isinstance(second, Fit)
         assert second is not first
         assert second.done.wait(PATIENCE)
         go_on.clear()
         begun.clear()
-        third = fits.get(("other",), 1, slow)
+        third = fits.get(("other",), source, work)
         assert begun.wait(PATIENCE)
         fits.cancel(("other",))
         go_on.set()

@@ -1,0 +1,74 @@
+"""What boards and audits for pages are made of, and the documents that are made of it: functions that a process gets.
+
+Reading needs the store, computing does not: `live.fits` says where each is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.storage.read.frames import CampaignRow
+from venire.storage.store.store import Store
+
+__all__ = ["audit_document", "board_document", "read_for_audit", "read_for_board"]
+
+
+def read_for_board(
+    store: Store, campaign: CampaignRow, method: str | None, judge: str, category: str
+) -> tuple[Any, str | None]:
+    """The campaign's verdicts, or those of some judges (a line each) or of one category; and the method.
+
+    Raises InputError as `venire.boards.rate` does.
+    """
+    from venire.boards.rate import read_stored, select_verdicts
+
+    verdicts = read_stored(store, campaign)
+    if judge or category:
+        judges = judge.split("\n") if judge else ()
+        verdicts = select_verdicts(store, verdicts, judges=judges, category=category or None)
+    return verdicts, method
+
+
+def board_document(verdicts: Any, method: str | None) -> dict[str, Any]:
+    """The document of a board, and how its verdicts were seen to come out (`seen`: A, B, wins of A, verdicts).
+
+    Wins have ties as halves; of ballots nothing is seen pair by pair. Raises InputError as `venire.boards.rate` does.
+    """
+    found: dict[str, Any] = verdicts.board(method).to_json()
+    battles = verdicts.battles
+    return found | {"seen": [] if battles.ballots is not None else _pairs_seen(battles)}
+
+
+def _pairs_seen(battles: Battles) -> list[tuple[str, str, float, int]]:
+    read, models = battles.status == 0, battles.models
+    pairs = battles.model_a[read].astype(np.int64) * len(models) + battles.model_b[read]
+    size = len(models) ** 2
+    counts = np.bincount(pairs, minlength=size)
+    wins = np.bincount(pairs, weights=(battles.label[read] + 1.0) / 2.0, minlength=size)
+    return [
+        (models[pair // len(models)], models[pair % len(models)], float(wins[pair]), int(counts[pair]))
+        for pair in np.flatnonzero(counts).tolist()
+    ]
+
+
+def read_for_audit(store: Store, campaign: CampaignRow) -> tuple[Any, Any, str | None]:
+    """The case of an audit, whence its verdicts are, and what is to be noted. Raises InputError for grades alone."""
+    from venire.boards.audit import case_of_campaign
+
+    case, verdicts = case_of_campaign(store, campaign)
+    return case, verdicts.origins, verdicts.note
+
+
+def audit_document(case: Any, origins: Any, note: str | None) -> dict[str, Any]:
+    """The document of an audit, each finding with the question that its check asks."""
+    from venire.reports.audit.audit import CHECKS, audit
+
+    made = audit(case, origins=origins, note=note)
+    found = made.to_json()
+    for one, finding in zip(found["findings"], made.findings, strict=True):
+        one["figure"] = finding.figure  # not rounded: a page rounds once, as the command does
+        one["asks"] = CHECKS[one["check"]].asks if one["check"] in CHECKS else ""
+    return found

@@ -52,6 +52,8 @@
       ended = true;
       events.close();
       if (moves) refresh();
+      const badge = document.getElementById("running");
+      if (badge) { badge.textContent = "ended"; badge.className = "badge"; }
       say(`The run has ended (${JSON.parse(event.data).ending || "it says no reason"}). The page shows its last state.`);
     });
     events.addEventListener("error", () => {

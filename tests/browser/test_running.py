@@ -62,6 +62,7 @@ def test_the_overview_follows_a_run_to_its_end_and_keeps_the_last_state(visit: V
 
         assert eventually(page, ended)
         expect(page.locator("#lost")).to_contain_text("The run has ended (complete)")
+        expect(page.locator("#running")).to_have_text("ended")
         expect(page.locator("#settled")).to_have_attribute("data-count", "480")
         assert seen == sorted(seen)
         assert len({*seen, count(page)}) >= 4, "it has gone up three times at least"

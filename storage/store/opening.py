@@ -138,9 +138,9 @@ def _refuse_beside_rescued(store: Store) -> None:
             )
 
 
-def _only_read(path: Path, clock: Clock) -> Store:
+def _only_read(path: Path, clock: Clock, within: Path | None = None) -> Store:
     """A store where nothing can be written, opened without lock and journal; a log beside it is read and kept."""
-    scratch = TemporaryDirectory(prefix="venire-")
+    scratch = TemporaryDirectory(prefix="venire-", dir=within)
     try:
         connection = connect(path, scratch=Path(scratch.name))
         try:
@@ -159,21 +159,21 @@ def _only_read(path: Path, clock: Clock) -> Store:
 
 
 @contextmanager
-def open_unchanged(path: Path, *, locked: bool = False) -> Iterator[Store]:
+def open_unchanged(path: Path, *, scratch: Path | None = None) -> Iterator[Store]:
     """A store to look at, of which nothing is changed: not brought to today's format, nothing recovered or written.
 
-    Its lock is held meanwhile where there can be one, so that no run begins that could not write; `locked`: by another
-    process, which looks at it too and ends later. Raises InputError for a file that is missing, is no store, has
-    another format, or has a run's replies beside it that are not in it yet; StoreHeldError where another process owns
-    it.
+    Its lock is held meanwhile where there can be one, so that no run begins that could not write. With `scratch`, a
+    folder of another process, that process looks at the store too, has the lock until later, and removes the folder.
+    Raises InputError for a file that is missing, is no store, has another format, or has a run's replies beside it that
+    are not in it yet; StoreHeldError where another process owns it.
     """
     path = path.resolve()
     if not path.is_file():
         raise InputError(f"there is no store {path}")
-    lock = StoreLock.acquire(path, shows=True) if is_writable(path) and not locked else None
+    lock = StoreLock.acquire(path, shows=True) if is_writable(path) and scratch is None else None
     try:
         try:
-            store = _only_read(path, SystemClock())
+            store = _only_read(path, SystemClock(), scratch)
         except InputError as error:
             if lock is None:
                 raise

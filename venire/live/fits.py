@@ -60,14 +60,13 @@ class Work:
 class FitSource:
     """Where a fit reads: a campaign of a store that is open here, kept open by `holding`.
 
-    A store `at_rest` is read by the process that computes as well, which then has the memory of it; the store of a run
+    A store at rest is read by the process that computes as well, which then has the memory of it; the store of a run
     can be read by its own process alone.
     """
 
     store: Store
     campaign: CampaignRow
     holding: Callable[[], AbstractContextManager[Any]]
-    at_rest: bool
 
 
 class _Worker:
@@ -125,10 +124,9 @@ class Fit:
             if self._cancelled.is_set():
                 self.error = "it was stopped"
                 return True
-            if source.at_rest:
+            if source.store.is_only_read:
                 with source.holding():
-                    store = source.store
-                    worker.pipe.send((work, _At(store.path.resolve(), store.constant, source.campaign)))
+                    worker.pipe.send((work, _At.of(source)))
                     return self._take(worker)
             with source.holding():
                 found = work.read(source.store, source.campaign, *work.choice)
@@ -173,11 +171,19 @@ class _At(NamedTuple):
 
     path: Path
     constant: bytes
+    scratch: Path
     campaign: CampaignRow
+
+    @classmethod
+    def of(cls, source: FitSource) -> _At:
+        """The campaign of a store that is open here."""
+        store = source.store
+        assert store.scratch is not None, "a store at rest has one"
+        return cls(store.path.resolve(), store.constant, Path(store.scratch.name), source.campaign)
 
     def read(self, work: Work) -> tuple[Any, ...]:
         """What a document is made of. Raises InputError where another store is there by now."""
-        with open_unchanged(self.path, locked=True) as store:
+        with open_unchanged(self.path, scratch=self.scratch) as store:
             if store.constant != self.constant:
                 raise InputError(f"the store {self.path} was replaced while it was looked at")
             store.limit_memory(_MEMORY)

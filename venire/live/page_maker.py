@@ -204,7 +204,7 @@ class PageMaker:
     def _fit(self, here: PageContext, what: str, work: Work) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
         patience = 30.0 if here.live is not None else 0.0
-        source = FitSource(here.store, here.campaign, here.holding, at_rest=here.store.is_only_read)
+        source = FitSource(here.store, here.campaign, here.holding)
         fit = self.fits.get(_key(here, work), source, work, patience=patience)
         if not fit.done.is_set():
             raise WaitingError(here, what, fit, json.dumps(_key(here, work)[2:]))

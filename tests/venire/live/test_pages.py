@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from venire.arena.errors import InputError
+from venire.arena.errors import InputError, StoreHeldError
 from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
@@ -319,10 +319,23 @@ async def stop_button(session: aiohttp.ClientSession, base: str, token: str, sto
     assert stopped.is_set()
 
 
+def test_a_store_that_is_looked_at_is_read_beside_it_and_leaves_nothing(store: Path) -> None:
+    with open_unchanged(store) as looked_at:
+        assert looked_at.scratch is not None
+        folder = Path(looked_at.scratch.name)
+        with pytest.raises(StoreHeldError, match="is looked at by `venire serve`"), open_unchanged(store):
+            pass
+        with open_unchanged(store, scratch=folder) as read:
+            assert read.constant == looked_at.constant
+            assert read.scratch is not None
+            assert Path(read.scratch.name).parent == folder
+        assert not list(folder.iterdir())
+
+
 def test_a_fit_is_made_once_kept_and_can_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     fits, begun, go_on = Fits(), threading.Event(), threading.Event()
-    store: Any = SimpleNamespace(batch=1)
-    source = FitSource(store, CampaignRow(1, "c", 0, "", planned=True), nullcontext, at_rest=False)
+    store: Any = SimpleNamespace(batch=1, is_only_read=False)
+    source = FitSource(store, CampaignRow(1, "c", 0, "", planned=True), nullcontext)
 
     def slow(store: Any, campaign: Any) -> Any:
         begun.set()

@@ -537,7 +537,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=50, help="different requests of each line")
     parser.add_argument("--pairs", type=int, default=5, help="stretches of the run without viewers, and with them")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long each of them is")
-    parser.add_argument("--most-trials", type=int, default=60_000, help=argparse.SUPPRESS)
+    parser.add_argument("--most-trials", type=int, default=250_000, help=argparse.SUPPRESS)
     parser.add_argument("--rows", nargs="+", choices=("rest", "run"), default=["rest", "run"])
     parser.add_argument("--flat-out", action="store_true", help="also a run that makes as many calls as it can")
     parser.add_argument("--folder", type=Path, help="where the store is kept for the next time; else it is removed")

@@ -223,7 +223,7 @@ FORMATS: Registry[Any] = Registry(
         "am-elo": "venire.storage.transfer.formats.chatbot_arena:AM_ELO",
         "llm-comparator": "venire.storage.transfer.formats.llm_comparator:LLM_COMPARATOR",
         "preferences": "venire.storage.transfer.formats.preferences:PREFERENCES",
-        "preferences-messages": "venire.storage.transfer.formats.preferences:MESSAGES",
+        "dataset": "venire.storage.transfer.formats.dataset:DATASET",
     },
 )
 """File formats of other tools, by the name used on the command line: `venire.storage.transfer.formats.entry.Format`."""

@@ -38,6 +38,9 @@ select distinct model_a, model_b from written order by all;
 -- name: written_judges
 select distinct judge from written order by 1;
 
+-- name: written_contestants
+select distinct unnest([model_a, model_b]) from written order by 1;
+
 -- name: written_judged_models
 -- Who was judged against a baseline by this judge: the model that met all others is the baseline, else the first of each pair.
 select distinct if(model_a = baseline, model_b, if(model_b = baseline, model_a, model_b)) from
@@ -46,14 +49,28 @@ select distinct if(model_a = baseline, model_b, if(model_b = baseline, model_a, 
   where judge = getvariable('written_judge') order by 1;
 
 -- name: write_preferences
--- Pairs of answers of which one was chosen; kept: agreed (both orders name it), decided (they favour it), every (each verdict by itself).
-with decided as (
-  select campaign, judge, instruction_id, category, repeat, prompt, model_a, model_b, text_a, text_b, total > 0 as a_won, read = 2 and abs(total) = 2 as agreed from written_judgment
-    where total <> 0 and getvariable('written_keep') <> 'every' and (getvariable('written_keep') = 'decided' or (read = 2 and abs(total) = 2))
-  union all select campaign, judge, instruction_id, category, repeat, prompt, model_a, model_b, text_a, text_b, winner = 'model_a', null from written
-    where winner in ('model_a', 'model_b') and getvariable('written_keep') = 'every')
-select prompt, if(a_won, text_a, text_b) as chosen, if(a_won, text_b, text_a) as rejected, if(a_won, model_a, model_b) as chosen_model, if(a_won, model_b, model_a) as rejected_model,
-  instruction_id, category, judge, repeat, campaign, agreed from decided where text_a <> text_b order by campaign, judge, instruction_id, model_a, model_b, repeat, a_won
+-- Pairs of answers of which one was chosen, by more of the selected judges than the other; their mean verdict, the margin, has to favour it too. agreed: judgments whose two
+-- orders say the same count, and more than half of their judges name it; decided: all that were read count; every: each verdict is a pair by itself.
+with selected as (select * from written where getvariable('written_judges') is null or list_contains(getvariable('written_judges'), judge)),
+  counted as (select * from written_judgment where if(getvariable('written_keep') = 'decided', read > 0, a_first = b_first)
+    and (getvariable('written_judges') is null or list_contains(getvariable('written_judges'), judge))),
+  said as (select campaign, instruction_id, model_a, model_b, judge, any_value(category) as category, any_value(prompt) as prompt, any_value(text_a) as text_a, any_value(text_b) as text_b,
+    sign(sum(sign(total))) as vote, sum(total) as total, sum(read) as read from counted group by campaign, instruction_id, model_a, model_b, judge),
+  voted as (select campaign, instruction_id, model_a, model_b, any_value(category) as category, any_value(prompt) as prompt, any_value(text_a) as text_a, any_value(text_b) as text_b,
+    sum(total) / sum(read) as lead, count_if(vote > 0) - count_if(vote < 0) as votes, votes > 0 as a_won, greatest(count_if(vote > 0), count_if(vote < 0)) / count(*) as agreement,
+    string_agg(judge, ', ' order by judge) as judges from said group by campaign, instruction_id, model_a, model_b),
+  sole as (select campaign, if(count(distinct judge) = 1, min(judge), 'majority') as judge from selected group by campaign),
+  decided as (select v.*, s.judge, 0 as ordinal, if(a_won, lead, -lead) as margin from voted v join sole s using (campaign)
+      where getvariable('written_keep') <> 'every' and votes <> 0 and (agreement > 0.5 or getvariable('written_keep') = 'decided') and if(a_won, lead, -lead) > 0
+    union all by name select campaign, instruction_id, model_a, model_b, category, prompt, text_a, text_b, judge, judge as judges, trial as ordinal, winner = 'model_a' as a_won, 1.0 as margin,
+      1.0 as agreement from selected where winner in ('model_a', 'model_b') and getvariable('written_keep') = 'every')
+select prompt, if(a_won, text_a, text_b) as chosen, if(a_won, text_b, text_a) as rejected, margin, if(a_won, model_a, model_b) as chosen_model, if(a_won, model_b, model_a) as rejected_model,
+  judge, judges, agreement, instruction_id, category, campaign from decided where text_a <> text_b order by campaign, instruction_id, model_a, model_b, ordinal
+
+-- name: preference_orders
+-- Judgments of the selected judges, and those among them that have both orders, both read, both with one outcome, and with a winner.
+select count(*), count_if(orders = 2), count_if(read = 2), count_if(a_first = b_first), count_if(a_first = b_first and total <> 0), count_if(total <> 0) from written_judgment
+  where getvariable('written_judges') is null or list_contains(getvariable('written_judges'), judge)
 
 -- name: write_preferences_messages
 select [{'role': 'user', 'content': prompt}] as prompt, [{'role': 'assistant', 'content': chosen}] as chosen, [{'role': 'assistant', 'content': rejected}] as rejected,
@@ -62,6 +79,22 @@ select [{'role': 'user', 'content': prompt}] as prompt, [{'role': 'assistant', '
 -- name: write_alpaca_outputs
 select category as dataset, array_to_string(from_json(asked, '["varchar"]'), chr(10) || chr(10)) as instruction, text as output, model as generator from written_answer
   where model = getvariable('written_model') and sample = 1 order by instruction_id
+
+-- name: write_alpaca_leaderboard
+-- Each instruction counts once for a model: the mean of what the selected judges said in either order, 1 for the model, 0 for the baseline.
+with met as (select if(model_a = getvariable('written_baseline'), model_b, model_a) as model, instruction_id,
+    avg(case winner when 'tie' then 0.5 when if(model_a = getvariable('written_baseline'), 'model_b', 'model_a') then 1.0 else 0.0 end) as p
+    from written where winner is not null and getvariable('written_baseline') in (model_a, model_b)
+      and (getvariable('written_judges') is null or list_contains(getvariable('written_judges'), judge)) group by 1, 2),
+  lengths as (select model, avg(length(text)) as mean_length from written_answer where sample = 1 group by model)
+select model, 100 * avg(p) as win_rate, 100 * stddev_samp(p) / sqrt(count(*)) as standard_error, count_if(p > 0.5) as n_wins, count_if(p < 0.5) as n_wins_base, count_if(p = 0.5) as n_draws,
+  count(*) as n_total, 100 * (count_if(p > 0.5) + 0.5 * count_if(p = 0.5)) / count(*) as discrete_win_rate, 'community' as mode, any_value(floor(mean_length)::bigint) as avg_length
+  from met join lengths using (model) group by model order by win_rate desc, model
+
+-- name: written_baselines
+-- Models that met all others.
+select model from (select model_a as model, model_b as other from written union select model_b, model_a from written) group by model
+  having count(*) = (select count(distinct model) - 1 from (select model_a as model from written union select model_b from written)) order by model
 
 -- name: write_alpaca_annotations
 -- One verdict a row; output_1 was shown first.
@@ -127,3 +160,29 @@ select {'source_path': campaigns, 'custom_fields_schema': [{'name': 'judge', 'ty
           order by judge, repeat, swapped), 'custom_fields': {'instruction_id': instruction_id}} as example
       from (select *, case winner when 'model_a' then 1.0 when 'model_b' then -1.0 when 'tie' then 0.0 end as number from written
         where model_a = getvariable('written_model') and model_b = getvariable('written_other')) group by instruction_id))
+
+-- name: write_battles
+select * exclude (trial) from battle where getvariable('campaign_name') is null or campaign = getvariable('campaign_name') order by campaign, instruction_id, judge, model_a, model_b, repeat, swapped
+
+-- name: write_judgments
+select * from ({judgments}) where getvariable('campaign_name') is null or campaign = getvariable('campaign_name')
+
+-- name: write_instructions
+select external_id as instruction_id, category, array_to_string(from_json(turns, '["varchar"]'), chr(10) || chr(10)) as prompt, from_json(turns, '["varchar"]') as turns, reference
+  from instruction order by external_id
+
+-- name: write_completions
+select instruction_id, category, model, sample, text as completion from written_answer order by instruction_id, model, sample
+
+-- name: write_ratings
+select * from written_rating
+
+-- name: dataset_judges
+-- Who judged, with counts for the card.
+select b.judge, any_value(r.model), b.protocol, b.origin, count(*), count(b.winner), count_if(b.winner = 'tie') from battle b join trial t on t.id = b.trial join respondent r on r.id = t.respondent
+  where getvariable('campaign_name') is null or b.campaign = getvariable('campaign_name') group by b.judge, b.protocol, b.origin order by b.judge, b.protocol, b.origin
+
+-- name: dataset_counts
+-- Campaigns, models, instructions and verdicts; judgments with both orders, and those that were flipped.
+select list(distinct campaign order by campaign), count(distinct instruction_id), (select list(distinct model order by model) from (select unnest([model_a, model_b]) as model from written)), count(*),
+  (select count_if(orders = 2) from written_judgment), (select count_if(read = 2 and a_first <> b_first and total = 0) from written_judgment) from written

@@ -1,12 +1,13 @@
-"""Tables of a store as files that others can read: Parquet, CSV, JSON Lines, Arrow."""
+"""Tables of a store as files that others can read: Parquet, CSV, JSON Lines, Arrow; or the files of another tool."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import duckdb
 
@@ -14,20 +15,32 @@ from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
 from venire.storage.care.offline import attached, folded, in_place, scratch_of
 from venire.storage.store.connection import query, quoted
-from venire.storage.transfer.formats import with_writers
-from venire.storage.transfer.formats.entry import ExportWriter, Part, prepare, statement
+from venire.storage.transfer.formats import FORMATS, with_writers
+from venire.storage.transfer.formats.entry import ExportOptions, Format, Part, prepare, statement
 
-__all__ = ["FORMS", "Exported", "export"]
+__all__ = ["FORMS", "RATINGS", "TABLES", "Exported", "export_format", "export_tables"]
 
-DEFAULT = ("battle", "attempt", "plan")
-_FRIENDLY = {"battle": "export_battle", "attempt": "export_attempt", "plan": "export_plan"}
+_FRIENDLY = {
+    "battles": "export_battle",
+    "judgments": "export_judgment",
+    "replies": "export_reply",
+    "battle": "export_battle",
+    "attempt": "export_attempt",
+    "plan": "export_plan",
+}
+TABLES = ("battles", "judgments", "replies")
+"""Tables with names instead of numbers; any table or view of a store can be named as well."""
+RATINGS = "ratings"
+"""The table that is computed from a store and handed in."""
 _OPTIONS = {
     "parquet": "format parquet, compression zstd",
     "csv": "format csv, header true",
     "jsonl": "format json, array false",
 }
 FORMS = (*_OPTIONS, "arrow")
+"""What a table is written as, which is the ending of its file."""
 _BATCH_ROWS = 4_096
+_KINDS = {bool: "boolean", int: "bigint", str: "varchar"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,85 +53,191 @@ class Exported:
     bytes: int
 
 
-def export(
+def export_tables(
     path: Path,
-    folder: Path,
+    out: Path,
+    tables: Sequence[str],
     *,
-    form: str = "parquet",
+    form: str | None = None,
     campaign: str | None = None,
-    tables: Sequence[str] = (),
+    ratings: Sequence[Mapping[str, Any]] = (),
     force: bool = False,
-    keep: str = "agreed",
 ) -> tuple[Exported, ...]:
-    """Write tables or views of a store into a folder, one file each, under a temporary name first.
+    """Write tables or views of a store, under a temporary name first.
 
-    `form` is parquet, csv, jsonl or arrow, or a format of another tool (`storage.transfer.formats.FORMATS`), which has
-    files of its own: no tables are named then, and `keep` selects the judgments that become preference pairs. `attempt`
-    and `plan` come with names instead of numbers. With `campaign`, tables with a column of that name are limited to it.
-    CSV and JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
+    One table without `form` (parquet, csv, jsonl or arrow) goes to the file `out`, whose ending says what it is; else
+    `out` is a folder with a file for each table, Parquet by default. `TABLES`, `attempt` and `plan` come with names
+    instead of numbers; the table "ratings" has the rows of `ratings`. With `campaign`, tables with a column of that
+    name are limited to it. CSV and JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
 
-    Raises InputError for a store, campaign or table that is not there, for files that are there already unless `force`
-    is true, and where Arrow is asked for and not installed; StoreHeldError when another process owns the store.
+    Raises InputError for a store, campaign or table that is not there, an ending that is not known, `TABLES` without a
+    row, files that are there already unless `force` is true, and where Arrow is asked for and not installed;
+    StoreHeldError when another process owns the store.
+
+    >>> export_tables(Path("first.duckdb"), Path("battles.csv"), ["battles"])[0].table
+    'battles'
     """
-    writers = with_writers()
-    if form not in FORMS and form not in writers:
-        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*FORMS, *writers])}")
-    if form in writers and tables:
-        raise InputError(f"{form} has files of its own: leave --table out")
-    if keep not in get_args(KeptPairs):
-        raise InputError(f"--keep is {keep!r}; choose one of {', '.join(get_args(KeptPairs))}")
+    single = form is None and len(tables) == 1
+    form = _ending(out, FORMS, tables[0]) if single else form or "parquet"
+    if form not in FORMS:
+        raise InputError(f"no format {form!r} to write tables in; there are: {', '.join(FORMS)}")
     if form == "arrow":
         _refuse_without_arrow()
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: name a folder to export to")
+    if not single:
+        _refuse_a_file(out)
+    with _opened(path, campaign) as (connection, path):
+        _add_ratings(connection, ratings)
+        wanted = _wanted(connection, path, tables)
+        targets = {table: out if single else out / f"{table}.{form}" for table in wanted}
+        for table, target in targets.items():
+            _refuse_there(target, force)
+            _refuse_empty(connection, path, table, campaign)
+        return tuple(_write(connection, table, targets[table], form, campaign) for table in wanted)
+
+
+def export_format(
+    path: Path,
+    out: Path,
+    form: str,
+    *,
+    campaign: str | None = None,
+    options: ExportOptions | None = None,
+    force: bool = False,
+) -> tuple[Exported, ...]:
+    """Write a store in the files of another tool (`storage.transfer.formats.FORMATS`), each whole or not at all.
+
+    `out` is one file where its ending is among those of the format, else a folder. Raises InputError as `export_tables`
+    does, for a format that is not written, an option that it does not take, and as the format's writer does.
+
+    >>> export_format(Path("first.duckdb"), Path("pairs.jsonl"), "preferences")[0].rows
+    12
+    """
+    writers = with_writers()
+    if form not in writers:
+        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*TABLES, RATINGS, *writers])}")
+    found, options = FORMATS[form], options or ExportOptions()
+    _refuse_ignored(form, found, options)
+    ending = out.suffix.removeprefix(".")
+    single = ending in found.endings and not out.is_dir()
+    if ending in {*FORMS, "json"} and not single and not out.is_dir():
+        kinds = " or ".join(f".{one}" for one in found.endings)
+        there = f"a file that ends with {kinds}, or a folder" if kinds else "a folder"
+        raise InputError(f"{out}: {form} is not written as .{ending}: name {there}")
+    if not single:
+        _refuse_a_file(out)
+    with _opened(path, campaign) as (connection, path):
+        prepare(connection)
+        _add_ratings(connection, options.ratings)
+        chosen = {one.name: getattr(options, one.name) for one in fields(options)} | {"ending": ending}
+        parts = list(writers[form](connection, ExportOptions(**chosen) if single else options))
+        targets = [out if single else out / part.path for part in parts]
+        for target in targets:
+            _refuse_there(target, force)
+        return tuple(_write_part(connection, target, part) for target, part in zip(targets, parts, strict=True))
+
+
+@contextmanager
+def _opened(path: Path, campaign: str | None) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """A connection to a store at rest, with the campaign chosen that tables are cut to."""
     with (
         folded(path, to_read=True) as path,
         scratch_of(path) as scratch,
         attached({"kept": path}, scratch=scratch) as connection,
     ):
         _choose(connection, path, campaign)
-        if form in writers:
-            return _write_parts(connection, folder, writers[form], keep, force)
-        wanted = _wanted(connection, path, tables)
-        targets = {table: folder / f"{table}.{form}" for table in wanted}
-        for target in targets.values():
-            _refuse_there(target, force)
-        folder.mkdir(parents=True, exist_ok=True)
-        return tuple(_write(connection, table, targets[table], form, campaign) for table in wanted)
+        yield connection, path
+
+
+def _ending(out: Path, endings: Sequence[str], what: str) -> str:
+    """The ending of a file to write. Raises InputError for a folder and for another ending."""
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: name a file in it, such as {out / what}.parquet, or add --format")
+    ending = out.suffix.removeprefix(".")
+    if ending not in endings:
+        kinds = ", ".join(f".{one}" for one in endings)
+        raise InputError(f"{out}: the ending says what is written: {kinds}; a folder needs --format")
+    return ending
+
+
+def _refuse_a_file(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a folder to export to")
 
 
 def _refuse_there(target: Path, force: bool) -> None:
+    if target.is_dir():
+        raise InputError(f"{target} is a folder: name another file")
     if target.exists() and not force:
-        raise InputError(f"{target} is there already: name another folder, or replace it with --force")
+        raise InputError(f"{target} is there already: name another place, or replace it with --force")
 
 
-def _write_parts(
-    connection: duckdb.DuckDBPyConnection, folder: Path, writer: ExportWriter, keep: str, force: bool
-) -> tuple[Exported, ...]:
-    """The files of another tool's format."""
-    prepare(connection)
-    parts = list(writer(connection, keep))
-    for part in parts:
-        _refuse_there(folder / part.path, force)
-    return tuple(_write_part(connection, folder / part.path, part) for part in parts)
+def _refuse_ignored(form: str, found: Format, options: ExportOptions) -> None:
+    """Raises InputError for an option that a format would not look at, and for a word that is none."""
+    if options.keep not in get_args(KeptPairs):
+        raise InputError(f"--keep is {options.keep!r}; choose one of {', '.join(get_args(KeptPairs))}")
+    flags = {
+        "keep": "--keep",
+        "judges": "--judge",
+        "messages": "--messages",
+        "baseline": "--baseline",
+        "pair": "--pair",
+    }
+    default = ExportOptions()
+    for name, flag in flags.items():
+        if name not in found.options and getattr(options, name) != getattr(default, name):
+            raise InputError(f"{form} does not take {flag}: leave it out")
+
+
+def _refuse_empty(connection: duckdb.DuckDBPyConnection, path: Path, table: str, campaign: str | None) -> None:
+    if table not in TABLES:
+        return
+    if connection.execute(f"select 1 from ({_selected(connection, table, campaign)[0]}) limit 1").fetchone() is None:
+        what = "replies" if table == "replies" else "verdicts on pairs of answers"
+        where = "" if campaign is None else f" of the campaign {campaign!r}"
+        raise InputError(f"{path} has no {what}{where} to export: run the campaign first (`venire run`)")
+
+
+def _add_ratings(connection: duckdb.DuckDBPyConnection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Make the temporary table `written_rating` of rows that have the same keys."""
+    if not rows:
+        return
+    kinds = {name: next((type(row[name]) for row in rows if row[name] is not None), float) for name in rows[0]}
+    columns = ", ".join(f"{_named(name)} {_KINDS.get(kind, 'double')}" for name, kind in kinds.items())
+    connection.execute(f"create or replace temp table written_rating ({columns})")
+    places = ", ".join("?" * len(kinds))
+    connection.executemany(f"insert into written_rating values ({places})", [list(row.values()) for row in rows])
 
 
 def _write_part(connection: duckdb.DuckDBPyConnection, target: Path, part: Part) -> Exported:
     target.parent.mkdir(parents=True, exist_ok=True)
-    select = statement(connection, part)
     with in_place(target) as partial:
-        array = "true" if part.form == "list" else "false"
-        copy = f"copy ({select}) to {quoted(partial)} (format json, array {array})"
-        ((rows,),) = connection.execute(copy).fetchall()
+        if part.form == "text":
+            partial.write_text(part.query, encoding="utf-8")
+            rows = len(part.query.splitlines())
+        else:
+            copy = f"copy ({statement(connection, part)}) to {quoted(partial)} ({_copy_options(part)})"
+            ((rows,),) = connection.execute(copy).fetchall()
+        if part.header is not None:
+            partial.write_bytes(part.header.encode() + b"\n" + partial.read_bytes())
     return Exported(str(part.path), str(target), int(rows), target.stat().st_size)
+
+
+def _copy_options(part: Part) -> str:
+    if part.form == "csv" and part.header is not None:
+        return "format csv, header false"
+    if part.form in ("csv", "parquet"):
+        return _OPTIONS[part.form]
+    return f"format json, array {'true' if part.form == 'list' else 'false'}"
 
 
 def _wanted(connection: duckdb.DuckDBPyConnection, path: Path, tables: Sequence[str]) -> list[str]:
     there = [name for (name,) in connection.execute(query("export_names")).fetchall()]
     for name in tables:
-        if name not in there:
-            raise InputError(f"{path} has no table or view {name!r}; there are: {', '.join(there)}")
-    return list(dict.fromkeys(tables or DEFAULT))
+        if name not in (*there, *TABLES, RATINGS):
+            raise InputError(
+                f"{path} has no table or view {name!r}; there are: {', '.join([*TABLES, RATINGS, *there])}"
+            )
+    return list(dict.fromkeys(tables))
 
 
 def _choose(connection: duckdb.DuckDBPyConnection, path: Path, campaign: str | None) -> None:
@@ -132,29 +251,42 @@ def _choose(connection: duckdb.DuckDBPyConnection, path: Path, campaign: str | N
     connection.execute("set variable campaign_number = $number", {"number": numbers[campaign]})
 
 
+def _selected(
+    connection: duckdb.DuckDBPyConnection, table: str, campaign: str | None
+) -> tuple[str, list[tuple[str, str]]]:
+    """The query of a table cut to a campaign, and its columns with their types."""
+    source = query(_FRIENDLY[table]).rstrip("; \n") if table in _FRIENDLY else f"select * from {_named(table)}"
+    source = "select * from written_rating" if table == RATINGS else source
+    columns = [(name, kind) for name, kind, *_ in connection.execute(f"describe {source}").fetchall()]
+    kinds = dict(columns)
+    if campaign is not None and "campaign" in kinds:
+        which = "campaign_name" if kinds["campaign"] == "VARCHAR" else "campaign_number"
+        source = f"select * from ({source}) where campaign = getvariable('{which}')"
+    return source, columns
+
+
 def _write(
     connection: duckdb.DuckDBPyConnection, table: str, target: Path, form: str, campaign: str | None
 ) -> Exported:
-    source = query(_FRIENDLY[table]).rstrip("; \n") if table in _FRIENDLY else f'select * from "{table}"'
-    columns = connection.execute(f"describe {source}").fetchall()
-    shown = ", ".join(_cell(name, kind, form) for name, kind, *_ in columns)
-    statement = f"select {shown} from ({source})"
-    kinds = {name: kind for name, kind, *_ in columns}
-    if campaign is not None and "campaign" in kinds:
-        which = "campaign_name" if kinds["campaign"] == "VARCHAR" else "campaign_number"
-        statement += f" where campaign = getvariable('{which}')"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source, columns = _selected(connection, table, campaign)
+    shown = ", ".join(_cell(name, kind, form) for name, kind in columns)
+    select = f"select {shown} from ({source})"
     with in_place(target) as partial:
         if form == "arrow":
-            rows = _write_arrow(connection, statement, partial)
+            rows = _write_arrow(connection, select, partial)
         else:
-            quoted = str(partial).replace("'", "''")
-            ((rows,),) = connection.execute(f"copy ({statement}) to '{quoted}' ({_OPTIONS[form]})").fetchall()
+            ((rows,),) = connection.execute(f"copy ({select}) to {quoted(partial)} ({_OPTIONS[form]})").fetchall()
     return Exported(table, str(target), int(rows), target.stat().st_size)
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _cell(name: str, kind: str, form: str) -> str:
     """SQL for one column: in texts, times in UTC and bytes as hexadecimal digits."""
-    column = '"' + name.replace('"', '""') + '"'
+    column = _named(name)
     if form in ("csv", "jsonl") and kind == "TIMESTAMP WITH TIME ZONE":
         return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
     if form in ("csv", "jsonl") and kind == "BLOB":

@@ -24,9 +24,9 @@ __all__ = [
     "battle_policies",
     "check_names",
     "dialect_names",
+    "exported_names",
     "names_of",
     "verdict_formats",
-    "written_forms",
 ]
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -134,12 +134,12 @@ def verdict_formats(incomplete: str) -> list[str]:
     return [name for name in (TABLE, *with_dialects()) if name.startswith(incomplete)]
 
 
-def written_forms(incomplete: str) -> list[str]:
-    """Completes what `venire store export` writes."""
-    from venire.storage.transfer.exporting import FORMS
+def exported_names(incomplete: str) -> list[str]:
+    """Completes what `venire export` writes."""
+    from venire.storage.transfer.exporting import RATINGS, TABLES
     from venire.storage.transfer.formats import with_writers
 
-    return [name for name in (*FORMS, *with_writers()) if name.startswith(incomplete)]
+    return [name for name in (*TABLES, RATINGS, *with_writers()) if name.startswith(incomplete)]
 
 
 def battle_policies(incomplete: str) -> list[str]:

@@ -46,6 +46,13 @@ def formats(as_json: bool = JSON) -> None:
 
     if as_json:
         found = {name: FORMATS[name] for name in FORMATS}
-        write_json([{"name": name, "purpose": one.purpose} | format_uses(one) for name, one in found.items()])
+        write_json(
+            [
+                {"name": name, "purpose": one.purpose}
+                | format_uses(one)
+                | {"writes": one.writes, "endings": list(one.endings)}
+                for name, one in found.items()
+            ]
+        )
     else:
         show_formats(console(), FORMATS)

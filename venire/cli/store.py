@@ -1,4 +1,4 @@
-"""`venire store`: look a store over, copy it, rewrite it, put several together, hand its tables to others."""
+"""`venire store`: look a store over, copy it, rewrite it, put several together."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from pathlib import Path
 
 import typer
 
-from venire.arena.choices import KeptPairs
-from venire.cli.help import Verb, VerbGroup, written_forms
+from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import JSON, STORE, named_stores
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    cls=VerbGroup, help="Look after stores: check, back up, compact, merge, export.", no_args_is_help=True
-)
+app = typer.Typer(cls=VerbGroup, help="Look after stores: check, back up, compact, merge.", no_args_is_help=True)
 
 _FORCE = typer.Option(False, "--force", help="Replace what is there already.")
 
 
 @app.callback()
 def _group() -> None:
-    """Look after stores: check, back up, compact, merge, export."""
+    """Look after stores: check, back up, compact, merge."""
 
 
 @app.command(cls=Verb)
@@ -134,45 +131,6 @@ def compact(store: Path = STORE, as_json: bool = JSON) -> None:
         write_json({"store": str(store), **asdict(done)})
     else:
         typer.echo(f"{store}: {done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now, {done.rows:,} rows")
-
-
-@app.command(cls=Verb)
-def export(
-    store: Path = STORE,
-    out: Path = typer.Option(..., "-o", "--out", help="The folder to write to; made when it is not there."),
-    form: str = typer.Option(
-        "parquet", "--format", autocompletion=written_forms, help="What the files are; see `venire formats`."
-    ),
-    campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
-    table: list[str] = typer.Option([], "--table", help="Any table or view; default: battle, attempt and plan."),
-    keep: KeptPairs = typer.Option(
-        "agreed",
-        "--keep",
-        help="Preference pairs: agreed (both orders name the winner), decided (they favour it), every (each verdict).",
-    ),
-    force: bool = _FORCE,
-    as_json: bool = JSON,
-) -> None:
-    """Write tables for others: one file each, names instead of numbers; or the files of another tool.
-
-    Tables that belong to no campaign are written whole.
-
-    Examples:
-      venire store export first -o tables
-      venire store export first -o tables --format csv --table battle --table spend
-      venire store export first -o pairs --format preferences --keep decided
-    """
-    from dataclasses import asdict
-
-    from venire.cli.options import write_json
-    from venire.storage.transfer.exporting import export as write
-
-    made = write(store, out, form=form, campaign=campaign, tables=table, force=force, keep=keep)
-    if as_json:
-        write_json({"store": str(store), "files": [asdict(one) for one in made]})
-    else:
-        for one in made:
-            typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e6:,.1f} MB")
 
 
 @app.command(cls=Verb)

@@ -8,12 +8,13 @@ from rich.console import Console
 
 from venire.ratings.inference.options import option_flag
 from venire.ratings.methods.methods import Method
+from venire.storage.transfer.exporting import FORMS, RATINGS, TABLES
 from venire.storage.transfer.formats.entry import Format
 from venire.wording import plain
 
 __all__ = ["format_uses", "show_formats", "show_methods"]
 
-_VERBS = {"texts": "import", "verdicts": "rate", "written": "store export"}
+_VERBS = {"texts": "import", "verdicts": "rate", "written": "export"}
 
 
 def show_methods(screen: Console, methods: Mapping[str, Method]) -> None:
@@ -31,10 +32,18 @@ def show_formats(screen: Console, formats: Mapping[str, Format]) -> None:
     """A line for each format, with the verbs that take it."""
     width = max(map(len, formats))
     for name, one in formats.items():
-        verbs = ", ".join(verb for use, verb in _VERBS.items() if format_uses(one)[use])
+        verbs = [verb for use, verb in _VERBS.items() if format_uses(one)[use]]
         screen.print(f"{name:<{width}}  {plain(one.purpose)}")
-        screen.print(f"{'':<{width}}  for venire {verbs}", style="dim")
-    screen.print("\nfields of each: docs/formats.md; tables of our own columns need no format", style="dim")
+        if one.writes:
+            screen.print(f"{'':<{width}}  {plain(one.writes)}")
+        places = " or ".join([*(f".{ending}" for ending in one.endings), "a folder"])
+        written = f" ({places})" if one.write is not None else ""
+        screen.print(f"{'':<{width}}  for venire {', '.join(verbs)}{written}", style="dim")
+    tables = f"{', '.join((*TABLES, RATINGS))} as {', '.join(f'.{form}' for form in FORMS)}"
+    screen.print(f"\nvenire export writes tables as well: {tables}", style="dim")
+    screen.print(
+        "fields of each: docs/formats.md, docs/export.md; tables of our own columns need no format", style="dim"
+    )
 
 
 def format_uses(form: Format) -> dict[str, bool]:

@@ -14,7 +14,7 @@ from venire.arena.records import Completion, Instruction
 from venire.configs.loading import load_campaign
 from venire.session import Embedded, Session
 from venire.storage.store.connection import query
-from venire.storage.transfer.exporting import export
+from venire.storage.transfer.exporting import export_format
 from venire.storage.transfer.formats import FORMATS, Format, read_verdicts
 from venire.storage.transfer.formats.texts import Record
 
@@ -41,7 +41,7 @@ def check_format(name: str, *, texts: Sequence[Path] = (), verdicts: Sequence[Pa
     same result; completions belong to instructions that exist; verdicts are about two models, with labels 1, 0 and -1.
     A format that can be written writes rows of a store with verdicts.
 
-    >>> check_format("preferences-messages")
+    >>> check_format("dataset")
     """
     form = FORMATS[name]
     assert form.read or form.dialects or form.write, f"{name}: can neither be read nor written"
@@ -95,7 +95,7 @@ def _check_written(name: str) -> None:
         (folder / "small.toml").write_text(_CAMPAIGN, encoding="utf-8")
         with Session(load_campaign(folder / "small.toml"), clock=VirtualClock()) as session:
             session.run(embedded=Embedded(direct=True))
-        made = export(folder / "small.duckdb", folder / "out", form=name)
+        made = export_format(folder / "small.duckdb", folder / "out", name)
         assert made, f"{name}: writes no file"
         assert any(one.rows for one in made), f"{name}: writes no row of a store with verdicts"
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format, Part
+from venire.storage.transfer.formats.entry import ExportOptions, Format, Part
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, joined, messages, rows, turns_of
 
@@ -114,7 +114,7 @@ def _talk(row: TextRow, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return spoken[0], spoken[1]
 
 
-def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+def parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iterator[Part]:
     """Battles, a verdict a row with `model_a` as it was shown first."""
     yield Part(PurePath("battles.json"), "write_chatbot_arena", "list")
 

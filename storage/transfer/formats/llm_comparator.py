@@ -8,8 +8,17 @@ from typing import Any
 
 import duckdb
 
+from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format, Part, file_name, names
+from venire.storage.transfer.formats.entry import (
+    ExportOptions,
+    Format,
+    Part,
+    file_name,
+    names,
+    refuse_unknown,
+    refuse_without_verdicts,
+)
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, rows
 
@@ -65,11 +74,35 @@ def _text(row: TextRow, example: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
-    """A report for each two models that met."""
-    for first, second in names(connection, "written_pairs"):
+def parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iterator[Part]:
+    """A report for each two models that met, or for those of `pair`.
+
+    Raises InputError where there are no verdicts, for a pair that never met, and for one file of several pairs.
+    """
+    refuse_without_verdicts(connection)
+    met = names(connection, "written_pairs")
+    if options.pair is not None:
+        met = [one for one in met if set(one) == set(options.pair)]
+        if not met:
+            refuse_unknown(connection, "written_contestants", options.pair, "model")
+            raise InputError(f"{options.pair[0]} and {options.pair[1]} never met: name two models that were compared")
+    if options.ending is not None and len(met) > 1:
+        there = ", ".join(name for (name,) in names(connection, "written_contestants"))
+        raise InputError(
+            f"one report is of two models, and {len(met)} pairs met: name one with --pair A B, or a folder for all; "
+            f"models: {there}"
+        )
+    for first, second in met:
         path = PurePath(f"{file_name(first)} - {file_name(second)}.json")
         yield Part(path, "write_llm_comparator", "object", first, second)
 
 
-LLM_COMPARATOR = Format("Import the prompts and answers of LLM Comparator's reports.", read, DIALECTS, parts)
+LLM_COMPARATOR = Format(
+    "Import the prompts and answers of LLM Comparator's reports.",
+    read,
+    DIALECTS,
+    parts,
+    endings=("json",),
+    options=frozenset({"pair"}),
+    writes="LLM Comparator's report of two models; in a folder one of every two that met.",
+)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format, Part, file_name, names
+from venire.storage.transfer.formats.entry import ExportOptions, Format, Part, file_name, names
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, Skipped, TextRow, joined, messages, rows, turns_of
 
@@ -118,7 +118,7 @@ def _said(row: TextRow, turn: object) -> str:
     return text
 
 
-def _mt_bench_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+def _mt_bench_parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iterator[Part]:
     """Questions, answers with their turns, and judgments of pairs in both orders, in MT-bench's folders."""
     yield Part(PurePath("question.jsonl"), "write_mt_bench_questions")
     for (model,) in names(connection, "written_models"):
@@ -158,7 +158,7 @@ _ARENA_HARD_DIALECTS = (
 )
 
 
-def _arena_hard_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+def _arena_hard_parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iterator[Part]:
     """Questions, answers and judgments in Arena-Hard's folders; the baseline is whom all met, or each pair's A."""
     yield Part(PurePath("question.jsonl"), "write_arena_hard_questions")
     for (model,) in names(connection, "written_models"):

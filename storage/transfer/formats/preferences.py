@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
+from typing import Literal
 
 import duckdb
 
+from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format, Part
+from venire.storage.store.connection import query
+from venire.storage.transfer.formats.entry import (
+    ExportOptions,
+    Format,
+    Part,
+    refuse_unknown,
+    refuse_without_verdicts,
+    statement,
+)
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, messages, rows
 
-__all__ = ["MESSAGES", "PREFERENCES"]
+__all__ = ["PREFERENCES"]
 
 DIALECTS = (
     VerdictDialect(
@@ -83,17 +93,50 @@ def _turn(message: tuple[str, str]) -> str:
     return text if role == "user" else f"[{role}]\n{text}"
 
 
-def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
-    """Pairs as texts; `keep` selects the judgments."""
-    yield Part(PurePath("preferences.jsonl"), "write_preferences", keep=keep)
+_FORMS: Mapping[str, Literal["lines", "csv", "parquet"]] = {"jsonl": "lines", "csv": "csv", "parquet": "parquet"}
 
 
-def message_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
-    """The same as lists of messages."""
-    yield Part(PurePath("preferences.jsonl"), "write_preferences_messages", keep=keep)
+def parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iterator[Part]:
+    """One file of pairs, in the columns that TRL's trainers read and then who was chosen, by whom.
+
+    Raises InputError where there are no verdicts, no judge of that name, and no pair, with what keeps them out.
+    """
+    refuse_without_verdicts(connection)
+    refuse_unknown(connection, "written_judges", options.judges, "judge")
+    ending = options.ending or "jsonl"
+    if options.messages and ending == "csv":
+        raise InputError("lists of messages do not fit into CSV: name a file that ends with .parquet or .jsonl")
+    part = Part(
+        PurePath(f"preferences.{ending}"),
+        "write_preferences_messages" if options.messages else "write_preferences",
+        _FORMS[ending],
+        keep=options.keep,
+        judges=options.judges or None,
+    )
+    if connection.execute(f"select 1 from ({statement(connection, part)}) limit 1").fetchone() is None:
+        raise InputError(_why_none(connection, options.keep))
+    yield part
+
+
+def _why_none(connection: duckdb.DuckDBPyConnection, keep: str) -> str:
+    """Why no pair is left, from the counts of `preference_orders`."""
+    ((judgments, both, read, agreed, won, decided),) = connection.execute(query("preference_orders")).fetchall()
+    if keep == "agreed" and both == 0:
+        said = f"no preference pairs: none of {judgments:,} judgments was asked in both orders"
+        return f"{said}; --keep decided takes what one order says"
+    counts = f"{both:,} have both orders, {read:,} both read, {agreed:,} agree, {won:,} of these on a winner"
+    said = f"no preference pairs: of {judgments:,} judgments {counts}"
+    if keep == "agreed" and decided:
+        return f"{said}; --keep decided takes those that favour an answer in sum"
+    return f"{said}; where judges disagree, --judge NAME takes one of them"
 
 
 PREFERENCES = Format(
-    "Import preference pairs: prompt, chosen, rejected, texts or lists of messages.", read, DIALECTS, parts
+    "Import preference pairs: prompt, chosen, rejected, texts or lists of messages.",
+    read,
+    DIALECTS,
+    parts,
+    endings=tuple(_FORMS),
+    options=frozenset({"keep", "judges", "messages"}),
+    writes="Pairs of a chosen and a rejected answer for DPO, in TRL's columns.",
 )
-MESSAGES = Format("Preference pairs whose texts are lists of messages, written alone.", write=message_parts)

@@ -83,7 +83,7 @@ def test_the_options_of_rate_are_in_groups() -> None:
         (("simulate",), "direct-reference"),
         (("place",), "near-tie"),
         (("parse",), "alpaca-eval"),
-        (("store", "export"), "preferences-messages"),
+        (("export",), "llm-comparator"),
     ],
 )
 def test_closed_lists_stand_in_the_help_and_no_name_is_broken(path: tuple[str, ...], name: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 import venire as product
 from venire.arena.errors import InputError
 from venire.storage.store.opening import open_store
-from venire.storage.transfer.exporting import export
+from venire.storage.transfer.exporting import export_format
 from venire.storage.transfer.formats import FORMATS, with_writers
-from venire.storage.transfer.formats.entry import file_name
+from venire.storage.transfer.formats.entry import ExportOptions, file_name
 from venire.storage.transfer.importing import add_texts, answer_key
 from venire.testing import check_format
 
@@ -64,7 +64,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_a_board_is_the_same_from_a_store_and_from_its_files(
     kept: Path, tmp_path: Path, form: str, files: str, campaign: str
 ) -> None:
-    export(kept, tmp_path / "out", form=form, campaign=campaign)
+    export_format(kept, tmp_path / "out", form, campaign=campaign)
     mine = product.rate(kept, campaign=campaign).to_json()
     read = product.rate(sorted((tmp_path / "out").glob(files))).to_json()
     assert [(row["model"], row["elo"], row["battles"]) for row in read["models"]] == [
@@ -80,7 +80,7 @@ def test_a_board_is_the_same_from_a_store_and_from_its_files(
 
 @pytest.mark.parametrize("form", ["alpaca-eval", "chatbot-arena"])
 def test_files_without_orders_keep_every_verdict_as_it_was(kept: Path, tmp_path: Path, form: str) -> None:
-    export(kept, tmp_path / "out", form=form, campaign="first")
+    export_format(kept, tmp_path / "out", form, campaign="first")
     name = {"alpaca-eval": "annotations.json", "chatbot-arena": "battles.json"}[form]
     read = product.rate(tmp_path / "out" / name).to_json()
     mine = product.rate(kept, campaign="first").to_json()
@@ -109,7 +109,7 @@ def test_files_without_orders_keep_every_verdict_as_it_was(kept: Path, tmp_path:
 )
 def test_texts_come_back_as_they_went_out(kept: Path, tmp_path: Path, form: str, files: str) -> None:
     out = tmp_path / "out"
-    export(kept, out, form=form)
+    export_format(kept, out, form)
     paths = sorted({path.resolve() for pattern in files.split() for path in out.glob(pattern)})
     with open_store(tmp_path / "back.duckdb") as store:
         add_texts(store, FORMATS[form].read, paths)
@@ -134,57 +134,81 @@ def test_turns_samples_and_references_survive_the_way_out_and_in(tmp_path: Path)
         (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     with open_store(tmp_path / "s.duckdb") as store:
         add_texts(store, FORMATS["mt-bench"].read, [tmp_path / "question.jsonl", tmp_path / "m.jsonl"])
-    export(tmp_path / "s.duckdb", tmp_path / "out", form="mt-bench")
+    export_format(tmp_path / "s.duckdb", tmp_path / "out", "mt-bench")
     assert lines(tmp_path / "out" / "question.jsonl") == questions
     written = lines(tmp_path / "out" / "model_answer" / "org%2Fm.jsonl")
     assert [{key: row[key] for key in said[0]} for row in written] == said
 
 
-def test_only_judgments_that_both_orders_agree_on_become_preference_pairs_unless_asked(
-    kept: Path, tmp_path: Path
-) -> None:
-    with duckdb.connect(str(kept), read_only=True) as connection:
-        found = connection.execute(
-            "select judge, instruction_id, model_a, model_b, repeat, list(winner order by swapped) from battle "
-            "where campaign = 'second' group by all"
-        ).fetchall()
-    agreed = {
-        (judge, name, a if won[0] == "model_a" else b, b if won[0] == "model_a" else a, repeat)
-        for judge, name, a, b, repeat, won in found
-        if won in (["model_a"] * 2, ["model_b"] * 2)
-    }
-    (made,) = export(kept, tmp_path / "out", form="preferences", campaign="second")
+Orders = dict[tuple[str, str, str], dict[str, list[str | None]]]
+
+
+def orders_of(path: Path, campaign: str) -> Orders:
+    """What each judge said in both orders, by instruction and the two models."""
+    found: Orders = {}
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for name, a, b, judge, won in connection.execute(
+            "select instruction_id, model_a, model_b, judge, list(winner order by swapped) from battle "
+            "where campaign = ? group by all",
+            [campaign],
+        ).fetchall():
+            found.setdefault((name, a, b), {})[judge] = won
+    return found
+
+
+def test_pairs_are_what_most_judges_say_in_both_orders(kept: Path, tmp_path: Path) -> None:
+    """The danger: a position habit or a single judge's taste becomes what a model is trained on."""
+    expected = {}
+    for (name, a, b), said in orders_of(kept, "second").items():
+        votes = Counter(won[0] for won in said.values() if len(won) == 2 and won[0] is not None and won[0] == won[1])
+        for side, chosen, rejected in (("model_a", a, b), ("model_b", b, a)):
+            if 2 * votes[side] > sum(votes.values()):
+                expected[name, chosen, rejected] = votes[side] / sum(votes.values())
+    (made,) = export_format(kept, tmp_path / "out", "preferences", campaign="second")
     pairs = lines(tmp_path / "out" / "preferences.jsonl")
-    keys = ("judge", "instruction_id", "chosen_model", "rejected_model", "repeat")
-    assert {tuple(pair[key] for key in keys) for pair in pairs} == agreed
-    assert made.rows == len(pairs) == len(agreed) > 0
+    keys = ("instruction_id", "chosen_model", "rejected_model")
+    assert {tuple(pair[key] for key in keys): pair["agreement"] for pair in pairs} == expected
+    assert made.rows == len(pairs) == len(expected) > 0
+    assert all(0 < pair["margin"] <= 1 for pair in pairs)
     texts = {(model, name): text for name, _, model, text in answers(kept)}
-    assert all(pair["chosen"] == texts[pair["chosen_model"], pair["instruction_id"]] for pair in pairs)
-    assert all(pair["rejected"] == texts[pair["rejected_model"], pair["instruction_id"]] for pair in pairs)
-    (every,) = export(kept, tmp_path / "every", form="preferences", campaign="second", keep="every")
-    assert every.rows == sum(winner in ("model_a", "model_b") for *_, won in found for winner in won)
-    (decided,) = export(kept, tmp_path / "decided", form="preferences", campaign="second", keep="decided")
-    sums = [sum({"model_a": 1, "model_b": -1}.get(winner, 0) for winner in won) for *_, won in found]
-    assert decided.rows == sum(total != 0 for total in sums)
+    for side in ("chosen", "rejected"):
+        assert all(pair[side] == texts[pair[f"{side}_model"], pair["instruction_id"]] for pair in pairs)
 
 
-def test_pairs_as_messages_say_the_same(kept: Path, tmp_path: Path) -> None:
-    for form in ("preferences", "preferences-messages"):
-        export(kept, tmp_path / form, form=form)
-    texts = lines(tmp_path / "preferences" / "preferences.jsonl")
-    messages = lines(tmp_path / "preferences-messages" / "preferences.jsonl")
+def test_pairs_of_one_judge_of_single_orders_and_of_each_verdict(kept: Path, tmp_path: Path) -> None:
+    found = orders_of(kept, "second")
+    judge = min(judge for said in found.values() for judge in said)
+    said = [one[judge] for one in found.values() if judge in one]
+    sums = [sum({"model_a": 1, "model_b": -1}.get(str(winner), 0) for winner in won) for won in said]
+    counts = {
+        "agreed": sum(won in (["model_a"] * 2, ["model_b"] * 2) for won in said),
+        "decided": sum(total != 0 for total in sums),
+        "every": sum(winner in ("model_a", "model_b") for won in said for winner in won),
+    }
+    for keep, count in counts.items():
+        options = ExportOptions(keep, judges=(judge,))  # type: ignore[arg-type]
+        out = tmp_path / f"{keep}.jsonl"
+        (made,) = export_format(kept, out, "preferences", campaign="second", options=options)
+        assert made.rows == count > 0
+        assert {(pair["judge"], pair["judges"], pair["agreement"]) for pair in lines(out)} == {(judge, judge, 1.0)}
+
+
+def test_pairs_as_messages_say_the_same(venire: Venire, kept: Path, tmp_path: Path) -> None:
+    for name, more in (("texts", ()), ("messages", ("--messages",))):
+        assert venire("export", kept, "preferences", *more, "-o", tmp_path / f"{name}.jsonl").code == 0
+    texts, messages = lines(tmp_path / "texts.jsonl"), lines(tmp_path / "messages.jsonl")
     for name, role in (("prompt", "user"), ("chosen", "assistant"), ("rejected", "assistant")):
         assert [pair[name] for pair in messages] == [[{"role": role, "content": pair[name]}] for pair in texts]
+    refused = venire("export", kept, "preferences", "--messages", "-o", tmp_path / "messages.csv")
+    assert (refused.code, "do not fit into CSV" in refused.err) == (2, True)
 
 
 def test_pairs_that_were_written_are_battles_that_the_chosen_won(venire: Venire, kept: Path, tmp_path: Path) -> None:
-    assert venire("store", "export", kept, "-o", tmp_path / "out", "--format", "preferences").code == 0
+    assert venire("export", kept, "preferences", "-o", tmp_path / "out").code == 0
     board = venire("rate", tmp_path / "out" / "preferences.jsonl", "--bootstrap", "0", "--json").json()
     assert board["diagnostics"]["source"]["format"] == "preferences"
     assert board["diagnostics"]["ties"] == 0
-    assert {row["judge"] for row in board["judges"]} == {
-        pair["judge"] for pair in lines(tmp_path / "out" / "preferences.jsonl")
-    }
+    assert [row["judge"] for row in board["judges"]] == ["majority"]
 
 
 WRITTEN = sorted(with_writers())
@@ -192,7 +216,7 @@ WRITTEN = sorted(with_writers())
 
 @pytest.mark.parametrize("form", [WRITTEN[0], *(pytest.param(one, marks=pytest.mark.slow) for one in WRITTEN[1:])])
 def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path, tmp_path: Path, form: str) -> None:
-    words = ("store", "export", kept, "-o", tmp_path / "out", "--format", form)
+    words = ("export", kept, form, "-o", tmp_path / "out")
     done = venire(*words, "--json")
     assert done.code == 0
     for one in done.json()["files"]:
@@ -204,10 +228,10 @@ def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path,
 
 
 def test_tables_are_not_named_with_another_tool_s_format(venire: Venire, kept: Path, tmp_path: Path) -> None:
-    done = venire("store", "export", kept, "-o", tmp_path / "o", "--format", "mt-bench", "--table", "battle")
-    assert (done.code, "leave --table out" in done.err) == (2, True)
+    done = venire("export", kept, "mt-bench", "battles", "-o", tmp_path / "o")
+    assert (done.code, "mt-bench has files of its own: export it by itself" in done.err) == (2, True)
     with pytest.raises(InputError, match="choose one of agreed, decided, every"):
-        export(kept, tmp_path / "o", form="preferences", keep="all")
+        export_format(kept, tmp_path / "o", "preferences", options=ExportOptions("all"))  # type: ignore[arg-type]
     assert not (tmp_path / "o").exists()
 
 
@@ -274,7 +298,7 @@ def test_every_format_of_ours_keeps_the_contract(kept: Path, tmp_path: Path, for
         (tmp_path / "verdicts.csv").write_text(row, encoding="utf-8")
         check_format(form, verdicts=[tmp_path / "verdicts.csv"])
         return
-    export(kept, tmp_path / "out", form=form, campaign="first")
+    export_format(kept, tmp_path / "out", form, campaign="first")
     texts, verdicts = (
         sorted(path for pattern in patterns.split() for path in (tmp_path / "out").glob(pattern))
         for patterns in FILES[form]

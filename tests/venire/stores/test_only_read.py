@@ -30,7 +30,8 @@ from venire.cli import app
 store, out = sys.argv[1:]
 for words in (
     ("status", store), ("rate", store), ("audit", store), ("sql", store, "select count(*) as verdicts from battle"),
-    ("store", "check", store), ("store", "export", store, "-o", out), ("reparse", store, "--dry-run"),
+    ("store", "check", store), ("export", store, "battle", "attempt", "plan", "-o", out),
+    ("reparse", store, "--dry-run"),
 ):
     code = app(words, standalone_mode=False)
     print("ended", words[0], code or 0, flush=True)
@@ -76,7 +77,7 @@ def test_a_store_on_a_read_only_file_system_is_read_and_nothing_of_it_changes(
     done = run_on_a_read_only_file_system(folder, "-c", VERBS, store, tmp_path / "out")
     assert "Traceback" not in done.stderr, done.stderr
     ended = [line for line in done.stdout.splitlines() if line.startswith("ended")]
-    verbs = ("status", "rate", "audit", "sql", "store", "store", "reparse")
+    verbs = ("status", "rate", "audit", "sql", "store", "export", "reparse")
     assert ended == [f"ended {verb} 0" for verb in verbs], done.stderr
     assert "Leaderboard" in done.stdout
     assert "all is well" in done.stdout
@@ -173,7 +174,7 @@ def test_a_campaign_file_or_its_folder_names_its_store_in_every_verb_that_takes_
             if verb != ("store", "compact"):
                 assert found.out == expected.out
     assert "no run is going on" in venire("watch", path).out
-    assert venire("store", "export", tmp_path, "-o", tmp_path / "out").code == 0
+    assert venire("export", tmp_path, "battles", "-o", tmp_path / "out.csv").code == 0
     assert venire("store", "backup", path, "-o", tmp_path / "a.duckdb").code == 0
     merged = venire("store", "merge", path, tmp_path / "a.duckdb", "-o", tmp_path / "b.duckdb")
     assert merged.code == 0, merged.err

@@ -35,9 +35,9 @@ def voted(venire: Venire, judged: Write, folder: Path, rehearsal: Path) -> Path:
             instructions=4,
             judges='orders = "random"\n' + PERSON.format(seed=1) + PERSON.format(seed=2),
         )
-        told = venire("store", "export", people, "-o", folder / "tables", "--format", "csv", "--table", "battle")
+        told = venire("export", people, "battles", "-o", folder / "battles.csv")
         assert told.code == 0, told.err
-        rows = (folder / "tables" / "battle.csv").read_text(encoding="utf-8").splitlines()
+        rows = (folder / "battles.csv").read_text(encoding="utf-8").splitlines()
         at = rows[0].split(",").index("instruction_id")
         some = sorted({row.split(",")[at] for row in rows[1:]})[:3]
         votes = rehearsal / "votes.csv"

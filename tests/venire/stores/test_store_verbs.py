@@ -82,7 +82,7 @@ def test_backup_and_compact_say_what_they_did(venire: Venire, kept: Path) -> Non
 def test_exported_tables_are_read_by_others_with_names_utc_times_and_hex(venire: Venire, kept: Path) -> None:
     folder = kept.parent / "out" / "tables"
     for form in ("csv", "jsonl", "parquet"):
-        said = venire("store", "export", kept, "-o", folder, "--format", form)
+        said = venire("export", kept, "battle", "attempt", "plan", "-o", folder, "--format", form)
         assert said.code == 0, said.err
     assert sorted(one.name for one in folder.iterdir()) == sorted(
         f"{table}.{form}" for table in ("battle", "attempt", "plan") for form in ("csv", "jsonl", "parquet")
@@ -112,9 +112,9 @@ def test_exported_tables_are_read_by_others_with_names_utc_times_and_hex(venire:
 
 def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: Path) -> None:
     folder = kept.parent / "out"
-    words = ("store", "export", kept, "-o", folder, "--format", "jsonl", "--campaign", "second")
-    tables = ("--table", "spend", "--table", "battle", "--table", "instruction", "--table", "attempt")
-    told = venire(*words, *tables, "--json").json()
+    words = ("export", kept, "battle", "-o", folder, "--format", "jsonl", "--campaign", "second")
+    tables = ("spend", "instruction", "attempt")
+    told = venire(*words[:2], *tables, *words[2:], "--json").json()
     found = {one["table"]: one["rows"] for one in told["files"]}
     expected = [rows(kept, f"select count(*) from {table}")[0][0] for table in ("instruction",)]
     assert (found["spend"], found["instruction"]) == (1, *expected)
@@ -128,19 +128,17 @@ def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: 
     assert venire(*words, "--force").code == 0
     assert (folder / "battle.jsonl").read_bytes() == before
     assert "no campaign 'third'; there are: first, second" in venire(*words[:-1], "third").err
-    assert (
-        "no table or view 'nothing'; there are: annotator, attempt, ballot, battle,"
-        in venire(*words, "--table", "nothing").err
-    )
-    assert venire("store", "export", kept, "-o", kept).code == 2
+    there = "battles, judgments, replies, ratings, annotator, attempt, ballot, battle,"
+    assert f"no table or view 'nothing'; there are: {there}" in venire(*words[:2], "nothing", *words[2:]).err
+    assert venire("export", kept, "battles", "-o", kept).code == 2
 
 
 def test_a_store_in_use_is_not_exported_and_its_owner_is_named(venire: Venire, kept: Path) -> None:
     with open_store(kept):
-        refused = venire("store", "export", kept, "-o", kept.parent / "out")
+        refused = venire("export", kept, "battles", "-o", kept.parent / "out.csv")
     assert refused.code == 2
     assert f"is held by process {os.getpid()}" in refused.err
-    assert not (kept.parent / "out").exists()
+    assert not (kept.parent / "out.csv").exists()
 
 
 def test_arrow_without_pyarrow_says_how_to_get_it(venire: Venire, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +146,7 @@ def test_arrow_without_pyarrow_says_how_to_get_it(venire: Venire, kept: Path, mo
     monkeypatch.setattr(
         "venire.storage.transfer.exporting.find_spec", lambda name: None if name == "pyarrow" else real(name)
     )
-    refused = venire("store", "export", kept, "-o", kept.parent / "out", "--format", "arrow")
+    refused = venire("export", kept, "battles", "-o", kept.parent / "out", "--format", "arrow")
     assert (refused.code, refused.out) == (2, "")
     assert "pip install 'venire[arrow]'" in refused.err
     assert not (kept.parent / "out").exists()
@@ -157,7 +155,7 @@ def test_arrow_without_pyarrow_says_how_to_get_it(venire: Venire, kept: Path, mo
 def test_arrow_files_hold_what_the_store_holds(venire: Venire, kept: Path) -> None:
     ipc = pytest.importorskip("pyarrow.ipc")
     folder = kept.parent / "out"
-    assert venire("store", "export", kept, "-o", folder, "--format", "arrow").code == 0
+    assert venire("export", kept, "attempt", "-o", folder, "--format", "arrow").code == 0
     with ipc.open_file(folder / "attempt.arrow") as file:
         table = file.read_all()
     assert table.num_rows == rows(kept, "select count(*) from attempt")[0][0]

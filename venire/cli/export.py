@@ -1,0 +1,132 @@
+"""`venire export`: verdicts, texts and ratings as files: tables, pairs for training, files of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from venire.arena import registry
+from venire.arena.choices import KeptPairs
+from venire.cli.help import exported_names, names_of
+from venire.cli.options import JSON, STORE
+
+__all__ = ["export"]
+
+_OF_PAIRS = "Of preferences alone"
+_OF_OTHERS = "Of one kind alone"
+
+
+def export(
+    store: Path = STORE,
+    what: list[str] = typer.Argument(
+        ..., autocompletion=exported_names, help="What to write; any table or view of the store too."
+    ),
+    out: Path = typer.Option(
+        ..., "-o", "--out", help="The file, whose ending says what it is (.parquet, .csv, .jsonl, .json), or a folder."
+    ),
+    campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
+    form: str | None = typer.Option(
+        None, "--format", help="Of tables in a folder: parquet (default), csv, jsonl or arrow."
+    ),
+    keep: KeptPairs = typer.Option(
+        "agreed",
+        "--keep",
+        rich_help_panel=_OF_PAIRS,
+        help="Judgments: agreed (both orders say the same), decided (all that were read), every (each verdict a pair).",
+    ),
+    messages: bool = typer.Option(
+        False, "--messages", rich_help_panel=_OF_PAIRS, help="Prompt and answers as lists of messages."
+    ),
+    judge: list[str] = typer.Option(
+        [], "--judge", rich_help_panel=_OF_OTHERS, help="preferences, alpaca-eval: of these judges; default all."
+    ),
+    baseline: str | None = typer.Option(
+        None, "--baseline", rich_help_panel=_OF_OTHERS, help="alpaca-eval: the model that others are compared with."
+    ),
+    pair: tuple[str, str] = typer.Option(
+        ("", ""),
+        "--pair",
+        show_default=False,
+        metavar="A B",
+        rich_help_panel=_OF_OTHERS,
+        help="llm-comparator: the two models of the report.",
+    ),
+    method: str | None = typer.Option(
+        None,
+        "--method",
+        autocompletion=names_of(registry.METHODS),
+        rich_help_panel=_OF_OTHERS,
+        help="ratings, dataset: how models are rated; default as `venire rate`.",
+    ),
+    force: bool = typer.Option(False, "--force", help="Replace what is there already."),
+    as_json: bool = JSON,
+) -> None:
+    """Write what a store holds as files for others: tables, preference pairs, a dataset, another tool's files.
+
+    Each file gets its name only when it is whole.
+
+    Examples:
+      venire export first battles -o battles.parquet
+      venire export first preferences --judge gpt-4.1 -o pairs.jsonl
+      venire export first dataset -o my-dataset
+      venire export first alpaca-eval --baseline oak -o leaderboard.csv
+    """
+    from dataclasses import asdict
+
+    from venire.arena.errors import InputError
+    from venire.cli.options import write_json
+    from venire.storage.transfer.exporting import RATINGS, export_format, export_tables
+    from venire.storage.transfer.formats import with_writers
+    from venire.storage.transfer.formats.entry import ExportOptions
+
+    tools = [one for one in what if one in with_writers()]
+    if tools and len(what) > 1:
+        raise InputError(f"{tools[0]} has files of its own: export it by itself")
+    if method is not None and not {RATINGS, "dataset"} & set(what):
+        raise InputError("--method is for ratings and dataset: leave it out")
+    ratings: list[dict[str, Any]] = []
+    if RATINGS in what:
+        ratings = _ratings(store, campaign, method)
+    if tools:
+        if form is not None:
+            raise InputError(f"--format is for tables; {tools[0]} has files of its own: leave it out")
+        if tools[0] == "dataset":
+            ratings = _ratings_if_any(store, campaign, method)
+        options = ExportOptions(
+            keep, tuple(judge), messages, baseline, pair if any(pair) else None, ratings=tuple(ratings)
+        )
+        made = export_format(store, out, tools[0], campaign=campaign, options=options, force=force)
+    else:
+        given = {"--judge": judge, "--messages": messages, "--baseline": baseline, "--pair": any(pair)}
+        for flag in [flag for flag, value in given.items() if value] + (["--keep"] if keep != "agreed" else []):
+            raise InputError(f"tables do not take {flag}: leave it out")
+        made = export_tables(store, out, what, form=form, campaign=campaign, ratings=ratings, force=force)
+    if as_json:
+        write_json({"store": str(store), "files": [asdict(one) for one in made]})
+    else:
+        for one in made:
+            typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e6:,.1f} MB")
+
+
+def _ratings(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:
+    """The rows of the board, each with the method and the origin of its verdicts."""
+    from venire.boards.rate import rate
+
+    board = rate(store, campaign=campaign, method=method)
+    more = {"method": board.method, "level": board.diagnostics["level"], "verdicts": board.verdicts}
+    return [{**row, **more} for row in board.rows()]
+
+
+def _ratings_if_any(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:
+    """The same for a dataset, which can do without: the reason is then reported."""
+    from venire.arena.errors import InputError
+
+    try:
+        return _ratings(store, campaign, method)
+    except InputError as error:
+        if method is not None:
+            raise
+        typer.echo(f"written without ratings: {error}", err=True)
+        return []

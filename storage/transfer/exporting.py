@@ -189,12 +189,17 @@ def _refuse_ignored(form: str, found: Format, options: ExportOptions) -> None:
 
 
 def _refuse_empty(connection: duckdb.DuckDBPyConnection, path: Path, table: str, campaign: str | None) -> None:
-    if table not in TABLES:
+    def any_row(name: str) -> bool:
+        source, _ = _selected(connection, name, campaign)
+        return connection.execute(f"select 1 from ({source}) limit 1").fetchone() is not None
+
+    if table not in TABLES or any_row(table):
         return
-    if connection.execute(f"select 1 from ({_selected(connection, table, campaign)[0]}) limit 1").fetchone() is None:
-        what = "replies" if table == "replies" else "verdicts on pairs of answers"
-        where = "" if campaign is None else f" of the campaign {campaign!r}"
-        raise InputError(f"{path} has no {what}{where} to export: run the campaign first (`venire run`)")
+    what = "replies" if table == "replies" else "verdicts on pairs of answers"
+    where = "" if campaign is None else f" of the campaign {campaign!r}"
+    others = [one for one in ("grade", "ballot") if table != "replies" and any_row(one)]
+    do = f"there are others: {', '.join(others)}" if others else "run the campaign first (`venire run`)"
+    raise InputError(f"{path} has no {what}{where} to export: {do}")
 
 
 def _add_ratings(connection: duckdb.DuckDBPyConnection, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -38,7 +38,7 @@ model = "simulated/vicuna-13b@2"
 """
 
 
-def make(folder: Path, *, plan: str = "", run: bool = True) -> Path:
+def make(folder: Path, *, plan: str = "", text: str = CAMPAIGN, run: bool = True) -> Path:
     """A store of three models, six instructions and two simulated judges."""
     questions = [
         {"instruction_id": f"q{n}", "instruction": f"{n}? {'é' * n}", "category": f"c{n % 2}"} for n in range(6)
@@ -52,7 +52,7 @@ def make(folder: Path, *, plan: str = "", run: bool = True) -> Path:
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     with (folder / "elo.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("model", "elo"), *zip(MODELS, (1200, 1000, 900), strict=True)])
-    (folder / "small.toml").write_text(CAMPAIGN.replace("{plan}", plan), encoding="utf-8")
+    (folder / "small.toml").write_text(text.replace("{plan}", plan), encoding="utf-8")
     with Session(product.load_campaign(folder / "small.toml"), clock=VirtualClock()) as session:
         if run:
             session.run(embedded=Embedded(direct=True))
@@ -316,6 +316,14 @@ def test_a_pair_needs_the_majority_of_judges_and_ties_are_votes_for_neither(
     assert {one["judge"] for one in pairs} == {"majority"}
 
 
+def test_a_store_of_grades_alone_names_them(venire: Venire, tmp_path: Path) -> None:
+    store = make(tmp_path, text=CAMPAIGN.replace("[[judge]]", '[[judge]]\nprotocol = "direct"'))
+    for what in ("battles", "preferences"):
+        done = venire("export", store, what, "-o", tmp_path / "x.csv")
+        assert (done.code, "there are others: grade" in done.err) == (2, True)
+    assert venire("export", store, "grade", "-o", tmp_path / "grade.csv").code == 0
+
+
 def test_single_orders_make_no_pairs_unless_they_are_asked_for(venire: Venire, tmp_path: Path) -> None:
     store = make(tmp_path, plan='orders = "random"')
     refused = venire("export", store, "preferences", "-o", tmp_path / "p.jsonl")
@@ -367,6 +375,20 @@ def test_pairs_have_the_columns_and_shapes_that_trl_documents(venire: Venire, st
                 else:
                     assert isinstance(value, str)
         assert all(isinstance(value, float) for value in found["margin"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("messages", [False, True])
+def test_trl_takes_pairs_for_what_they_are(venire: Venire, store: Path, messages: bool) -> None:
+    datasets, _ = pytest.importorskip("datasets"), pytest.importorskip("trl")
+    from trl.data_utils import is_conversational, maybe_extract_prompt, unpair_preference_dataset
+
+    path = store.parent / "p.parquet"
+    assert venire("export", store, "preferences", *["--messages"] * messages, "-o", path).code == 0
+    found = datasets.load_dataset("parquet", data_files=str(path), split="train", cache_dir=str(store.parent / "cache"))
+    assert is_conversational(found[0]) == messages
+    assert maybe_extract_prompt(found[0]) == found[0]
+    assert len(unpair_preference_dataset(found.select_columns(["prompt", "chosen", "rejected"]))) == 2 * len(found)
 
 
 @pytest.mark.slow

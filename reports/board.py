@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from html import escape
 from typing import Any, get_args
 
 import numpy as np
@@ -32,10 +31,13 @@ from venire.ratings.pairwise.components import largest_group, ranked_values, str
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
+from venire.reports.chart_data import ChartSource
+from venire.reports.charts import draw_kind
 from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
+from venire.reports.plots import board_charts
+from venire.reports.tables import RowTable, html_table
 from venire.reports.wording import elo_text, pairs_asked_text
-from venire.storage.transfer import memory
 
 __all__ = [
     "Board",
@@ -87,13 +89,13 @@ class ModelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class Board(RowTable):
     """Models by descending Elo or by position, judges by name.
 
     `verdicts` is the origin of the verdicts, None where there are no verdicts. `judge_figures` are the method's
     figures of judges, by figure and by judge: None for a judge that it did not use. `ordered` is true for a method
     that gives an order and no ratings. `grades` is what judges of single completions said, None where there are none;
-    `edits` are the contrasts of edited completions.
+    `edits` are the contrasts of edited completions. `evidence` holds the verdicts behind it, for `plot`.
     """
 
     method: str
@@ -106,6 +108,7 @@ class Board:
     ordered: bool = False
     grades: GradeBoard | None = None
     edits: tuple[EditContrast, ...] = ()
+    evidence: ChartSource | None = field(default=None, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
@@ -145,21 +148,23 @@ class Board:
         plain = [asdict(row) for row in self.models]
         return [{**{name: row[name] for name in _COLUMNS}, **row["figures"]} for row in plain]
 
-    def to_pandas(self) -> Any:
-        """`rows` as a `pandas.DataFrame`; raises InputError where pandas is not installed."""
-        return memory.to_pandas(self.rows(), self._kinds())
+    def plot(self, kind: str) -> Any:
+        """A chart as altair shows it in a notebook, of the `reports.charts.CHART_KINDS` that this board has data for.
 
-    def to_polars(self) -> Any:
-        """`rows` as a `polars.DataFrame`; raises InputError where polars is not installed."""
-        return memory.to_polars(self.rows(), self._kinds())
+        leaderboard, intervals (with ranks and known ratings), matrix (wins of pairs), judges, position, reliability
+        (scores against labels of people), calibration (held-out judgments against ratings), learning (ratings as
+        verdicts came in) and cost. Raises InputError for another kind, naming those that it draws, and where altair is
+        not installed.
 
-    def to_arrow(self) -> Any:
-        """`rows` as a `pyarrow.Table`; raises InputError where pyarrow is not installed."""
-        return memory.to_arrow(self.rows(), self._kinds())
+        >>> board.plot("leaderboard").save("leaderboard.html")  # doctest: +SKIP
+        """
+        level = self.diagnostics["level"]
+        kinds = board_charts(self.rows(), self.judges, self.evidence, method=self.method, level=level)
+        return draw_kind("this board", kind, kinds)
 
-    def _kinds(self) -> dict[str, type]:
+    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
         figures = dict.fromkeys(self.models[0].figures if self.models else (), float)
-        return {**_COLUMNS, **figures}
+        return self.rows(), {**_COLUMNS, **figures}
 
     def _repr_html_(self) -> str:
         """The models as an HTML table for notebooks, with all texts escaped."""
@@ -181,12 +186,9 @@ class Board:
         notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
         notes += [said for said in [pairs_asked_text(self.diagnostics)] if said]
         notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
-        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines)
         if self.unrated:
             notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return table + "".join(f"<div>{escape(note)}</div>" for note in notes)
+        return html_table(heads, lines, notes)
 
 
 _COLUMNS: dict[str, type] = {
@@ -286,6 +288,7 @@ def build(
         judges=measured,
         judge_figures=_judge_figures(rated, [row.judge for row in measured]),
         ordered=rated.position is not None,
+        evidence=ChartSource(battles, method, told),
         diagnostics={
             "reason": None if len(judgments) else "there is no readable verdict to rate from",
             **_counts(battles, judgments, rated, told),

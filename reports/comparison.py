@@ -21,8 +21,11 @@ from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
 from venire.ratings.pairwise.components import largest_group, ranked_values
 from venire.reports.board import order_by_wins, outside_ratings
+from venire.reports.tables import RowTable, html_table
 
 __all__ = ["ComparedModel", "Comparison", "MethodAgreement", "compare", "options_for"]
+
+_COLUMNS: tuple[tuple[str, type], ...] = (("elo", float), ("rank", int))
 
 _FAR = 1e9
 """Beyond every rating, in Elo points."""
@@ -64,7 +67,7 @@ class MethodAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(RowTable):
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
     `left_out` gives, for each method that was not run, what it lacks; `disconnected` names methods that rated groups.
@@ -77,6 +80,38 @@ class Comparison:
     left_out: dict[str, str]
     disconnected: tuple[str, ...] = ()
     agreements: tuple[MethodAgreement, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The models by rank under the first method, one flat dict each: Elo and rank by each method, None if unrated.
+
+        A column is named after its method, such as `bradley-terry elo` and `bradley-terry rank`.
+        """
+        return [
+            {"model": row.model}
+            | {f"{name} elo": elo for name, elo in zip(self.methods, row.elo, strict=True)}
+            | {f"{name} rank": rank for name, rank in zip(self.methods, row.rank, strict=True)}
+            for row in self.models
+        ]
+
+    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
+        elos, ranks = (dict.fromkeys((f"{name} {what}" for name in self.methods), kind) for what, kind in _COLUMNS)
+        return self.rows(), {"model": str, **elos, **ranks}
+
+    def _repr_html_(self) -> str:
+        """Ranks by method, Elo in brackets, as an HTML table for notebooks, with all texts escaped."""
+        lines = [
+            [
+                row.model,
+                *(
+                    ("" if rank is None else f"{rank}") + ("" if elo is None else f" ({elo:.0f})")
+                    for rank, elo in zip(row.rank, row.elo, strict=True)
+                ),
+            ]
+            for row in self.models
+        ]
+        lines.append(["Kendall's tau-b", *("" if one is None else f"{one:.2f}" for one in self.kendall)])
+        notes = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
+        return html_table(["model", *self.methods], lines, notes)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain JSON values, floats rounded to six decimals."""

@@ -38,7 +38,7 @@ HOMES = {
         "venire/live/server.py",
         "venire/live/pages.py",
     ),
-    "altair": ("pages/charts.py",),
+    "altair": ("pages/charts.py", "reports/charts.py"),
     "vl_convert": ("pages/charts.py",),
     "jinja2": ("pages/",),
     "markupsafe": ("pages/",),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Origin
 from venire.reports.audit import bias, coverage, fit, influence, panel
 from venire.reports.audit.finding import Case, Finding
+from venire.reports.chart_data import ChartSource
+from venire.reports.charts import draw_kind
+from venire.reports.plots import verdict_charts
+from venire.reports.tables import RowTable, html_table
 
 __all__ = ["CHECKS", "Audit", "Check", "Word", "audit", "word"]
 
@@ -54,8 +58,11 @@ def word(finding: Finding) -> Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """The findings of all checks, in the order of `CHECKS`; `verdicts` is the origin of the verdicts."""
+class Audit(RowTable):
+    """The findings of all checks, in the order of `CHECKS`; `verdicts` is the origin of the verdicts.
+
+    `evidence` holds the verdicts, for `plot`.
+    """
 
     findings: tuple[Finding, ...]
     verdicts: str
@@ -67,6 +74,44 @@ class Audit:
     seed: int
     source: Mapping[str, Any] = field(default_factory=dict)
     note: str | None = None
+    evidence: ChartSource | None = field(default=None, compare=False, repr=False)
+
+    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
+        """The findings, one a row: what `to_json` has of them but for the details, not rounded."""
+        rows: list[dict[str, Any]] = [
+            {
+                "check": one.check,
+                "asks": CHECKS[one.check].asks if one.check in CHECKS else None,
+                "word": word(one),
+                "worry": one.worry,
+                "figure": one.figure,
+                "threshold": one.threshold,
+                "harmless": CHECKS[one.check].harmless if one.check in CHECKS else None,
+                "says": one.says,
+            }
+            for one in self.findings
+        ]
+        return rows, _COLUMNS
+
+    def _repr_html_(self) -> str:
+        """The findings as an HTML table for notebooks, worries first, with all texts escaped."""
+        rows = sorted(self._table()[0], key=lambda row: _WORDS.index(row["word"]))
+        lines = [
+            [row["word"], row["check"], *(_number(row[name]) for name in ("figure", "threshold")), row["says"]]
+            for row in rows
+        ]
+        read = f"{self.rows:,} verdicts on {self.models} models by {self.judges} judges"
+        notes = [f"{read}; verdicts: {self.verdicts}", *([self.note] if self.note else [])]
+        return html_table(["", "check", "figure", "threshold", "what it says"], lines, notes)
+
+    def plot(self, kind: str) -> Any:
+        """A chart of the verdicts as altair shows it in a notebook, of the kinds that there is data for.
+
+        matrix, judges, position, reliability, calibration and learning, as of a board by Bradley-Terry
+        (`Board.plot`). Raises InputError for another kind, naming those that it draws, and where altair is not
+        installed.
+        """
+        return draw_kind("this audit", kind, verdict_charts(self.evidence))
 
     @property
     def worries(self) -> tuple[Finding, ...]:
@@ -107,6 +152,21 @@ class Audit:
         return shown
 
 
+_WORDS = get_args(Word)
+
+_COLUMNS: dict[str, type] = {
+    **dict.fromkeys(("check", "asks", "word"), str),
+    "worry": bool,
+    **dict.fromkeys(("figure", "threshold"), float),
+    **dict.fromkeys(("harmless", "says"), str),
+}
+"""Columns of an audit as a table."""
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
 def audit(
     case: Case,
     *,
@@ -114,8 +174,11 @@ def audit(
     checks: Collection[str] = (),
     source: Mapping[str, Any] | None = None,
     note: str | None = None,
+    evidence: ChartSource | None = None,
 ) -> Audit:
     """Run the named checks, or all, on a case; `source` and `note` describe how its rows were read.
+
+    `evidence` are its verdicts for charts.
 
     Raises `InputError` for an unknown check.
     """
@@ -134,6 +197,7 @@ def audit(
         seed=case.options.seed,
         source=source or {},
         note=note,
+        evidence=evidence,
     )
 
 

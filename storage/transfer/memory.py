@@ -133,13 +133,13 @@ def _text(value: Any, name: str, row: int) -> str | None:
     return None if type(value).__name__ in _MISSING else str(value)
 
 
-_PANDAS = {str: "object", int: "Int64", float: "float64"}
-_POLARS = {str: "String", int: "Int64", float: "Float64"}
-_ARROW = {str: "string", int: "int64", float: "float64"}
+_PANDAS = {str: "object", int: "Int64", float: "float64", bool: "boolean"}
+_POLARS = {str: "String", int: "Int64", float: "Float64", bool: "Boolean"}
+_ARROW = {str: "string", int: "int64", float: "float64", bool: "bool_"}
 
 
 def to_pandas(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> Any:
-    """Rows as a `pandas.DataFrame` with the columns of `kinds` (str, int or float); InputError without pandas."""
+    """Rows as a `pandas.DataFrame` with the columns of `kinds` (str, int, float or bool); InputError without pandas."""
     pandas = _library("pandas", "to_pandas")
     return pandas.DataFrame(
         {name: pandas.Series([row[name] for row in rows], dtype=_PANDAS[kind]) for name, kind in kinds.items()}
@@ -147,14 +147,14 @@ def to_pandas(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> A
 
 
 def to_polars(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> Any:
-    """Rows as a `polars.DataFrame` with the columns of `kinds` (str, int or float); InputError without polars."""
+    """Rows as a `polars.DataFrame` with the columns of `kinds` (str, int, float or bool); InputError without polars."""
     polars = _library("polars", "to_polars")
     schema = {name: getattr(polars, _POLARS[kind]) for name, kind in kinds.items()}
     return polars.DataFrame({name: [row[name] for row in rows] for name in kinds}, schema=schema)
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> Any:
-    """Rows as a `pyarrow.Table` with the columns of `kinds` (str, int or float); InputError without pyarrow."""
+    """Rows as a `pyarrow.Table` with the columns of `kinds` (str, int, float or bool); InputError without pyarrow."""
     arrow = _library("pyarrow", "to_arrow")
     schema = arrow.schema([(name, getattr(arrow, _ARROW[kind])()) for name, kind in kinds.items()])
     return arrow.table({name: [row[name] for row in rows] for name in kinds}, schema=schema)

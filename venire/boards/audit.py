@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,12 @@ from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.boards.rate import (
+    DEFAULT_METHOD,
     Rateable,
     Source,
     Verdicts,
     choose_campaign,
+    in_order_of,
     is_store,
     places,
     read,
@@ -74,7 +77,12 @@ def audited(
     verdicts = read(source, chosen.covariates)
     verdicts.refuse_grades_alone()
     case = case_of(source, verdicts, replace(chosen, seed=verdicts.seed) if own_seed or options is None else chosen)
-    return audit_case(case, origins=verdicts.origins, checks=checks, source=verdicts.facts, note=verdicts.note)
+    evidence = verdicts.evidence(case.battles, DEFAULT_METHOD, replace(case.options, covariates=()))
+    if case.seconds is not None:
+        evidence = replace(evidence, in_time=partial(in_order_of, case.battles, case.seconds, case.battles.peers))
+    return audit_case(
+        case, origins=verdicts.origins, checks=checks, source=verdicts.facts, note=verdicts.note, evidence=evidence
+    )
 
 
 def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -30,6 +31,7 @@ from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.ratings.soft_elo.soft_elo import human_elo
 from venire.reports import comparison
 from venire.reports.board import Board, build, with_grades
+from venire.reports.chart_data import ChartSource, Cost, Costs
 from venire.reports.comparison import Comparison
 from venire.reports.echoes import with_echo_pairs
 from venire.reports.edits import edit_contrasts
@@ -38,6 +40,7 @@ from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import few
 from venire.storage.plans import plans
 from venire.storage.read import frames
+from venire.storage.read.judge_quality import judge_readability
 from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
@@ -77,6 +80,7 @@ __all__ = [
     "Verdicts",
     "choose_campaign",
     "compare",
+    "in_order_of",
     "is_store",
     "places",
     "rate",
@@ -143,7 +147,8 @@ class Verdicts:
     reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
     campaign's interim analyses, where a policy chose pairs by what was known of them. `grades` are those of the store,
     `edited` verdicts with an edited completion, by edit and side. `people` are those whose votes are beside the
-    verdicts (`battles.people`), `groups` the names of all groups whose votes there are.
+    verdicts (`battles.people`), `groups` the names of all groups whose votes there are. `in_time` and `costs` are what
+    charts read of a store (`reports.chart_data.ChartSource`); the rows of a table are in the order of the table.
     """
 
     battles: Battles
@@ -162,6 +167,8 @@ class Verdicts:
     edited: Mapping[tuple[str, str], Battles] = field(default_factory=dict)
     people: People | None = None
     groups: tuple[str, ...] = ()
+    in_time: Callable[[], Battles] | None = None
+    costs: Callable[[], Costs] | None = None
 
     def board(
         self,
@@ -193,6 +200,7 @@ class Verdicts:
             judge_families=self.judge_families,
             judge_elo=self.judge_elo,
         )
+        board = replace(board, evidence=self.evidence(battles, board.method, options))
         extra: dict[str, Any] = {"source": self.facts, "reference": self.reference_facts}
         if self.people is not None:
             extra["people"] = {**self.people.facts(), **(board.diagnostics.get("people") or {})}
@@ -210,6 +218,13 @@ class Verdicts:
         board = with_grades(board, self.grades.board(options.level))
         board = with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
         return self._with_edits(with_echo_pairs(board, self.grades.grades, battles, options), options)
+
+    def evidence(self, battles: Battles, method: str, options: Options) -> ChartSource:
+        """The verdicts behind a board or an audit of `battles`, for charts."""
+        source = ChartSource(battles, method, options, self.in_time, self.costs)
+        if self.costs is None and self.in_time is None and battles.ballots is None:  # a table
+            source = replace(source, in_time=partial(_as_they_are, battles), sequence="verdicts, in the table's order")
+        return source
 
     def _with_edits(self, board: Board, options: Options) -> Board:
         """The board with the contrasts of edited completions, where any was judged."""
@@ -508,8 +523,7 @@ def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
         if in_order and found.battles.ballots is None:
             timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
-            rows = select_battles(timed.battles, np.argsort(timed.seconds, kind="stable"))
-            found = replace(found, battles=replace(rows, features={}, peers=found.battles.peers))
+            found = replace(found, battles=in_order_of(timed.battles, timed.seconds, found.battles.peers))
         found = _with_people(store, found, source.human)
     clustered = source.cluster != "none"
     grades = None if found.grades is None else found.grades.clustered(clustered)
@@ -628,7 +642,40 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
         grades=read_grades(store, campaign, origins, battles.models),
         edited=frames.edited_battles(store, campaign.id) if pairs else {},
+        in_time=partial(_in_time, store.path.resolve(), campaign.id, peers) if pairs else None,
+        costs=partial(_costs, store.path.resolve(), campaign.id),
     )
+
+
+def _as_they_are(battles: Battles) -> Battles:
+    return battles
+
+
+def _in_time(path: Path, campaign: int, peers: Mapping[str, str]) -> Battles:
+    """The verdicts of a store's campaign in the order in which they were given."""
+    with reading(path) as store:
+        timed = frames.battles_in_time(store, campaign)
+    return in_order_of(timed.battles, timed.seconds, peers)
+
+
+def in_order_of(battles: Battles, seconds: NDArray[np.float64], peers: Mapping[str, str]) -> Battles:
+    """Verdicts in the order of their times (rows,), without covariates; those without a time are last."""
+    rows = select_battles(battles, np.argsort(seconds, kind="stable"))
+    return replace(rows, features={}, peers=peers)
+
+
+def _costs(path: Path, campaign: int) -> Costs:
+    """What a campaign's verdicts cost by judge, and completions that contestants wrote for the store by model."""
+    with reading(path) as store:
+        models = [
+            Cost(one.judge, one.cost, one.settled)
+            for row in frames.campaigns(store)
+            if row.id != campaign
+            for one in judge_readability(store, row.id)
+            if one.protocol == GENERATE
+        ]
+        judges = tuple(Cost(one.judge, one.cost, one.settled) for one in judge_readability(store, campaign))
+    return Costs(judges, tuple(models))
 
 
 def read_stored(store: Store, campaign: frames.CampaignRow) -> Verdicts:
@@ -654,7 +701,8 @@ def select_verdicts(
         rows &= np.array([name in wanted for name in battles.instructions], dtype=np.bool_)[battles.instruction]
     if not rows.any():
         raise InputError("no verdict is of these judges and this category")
-    return replace(verdicts, battles=select_battles(battles, rows), grades=None, edited={}, ballots=None, note=None)
+    kept = select_battles(battles, rows)
+    return replace(verdicts, battles=kept, grades=None, edited={}, ballots=None, note=None, in_time=None)
 
 
 def _chose(store: Store, campaign: frames.CampaignRow) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
+from venire.reports.charts import draw_kind
+from venire.reports.plots import placement_charts
+from venire.reports.tables import RowTable, html_table
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -22,7 +26,7 @@ __all__ = ["PlacementReport", "place_result"]
 
 
 @dataclass(frozen=True)
-class PlacementReport:
+class PlacementReport(RowTable):
     """A placement and its basis; `people` is None where no model of the board has an Elo by people.
 
     `known` is people's rating of the model itself, where known: no figure uses it.
@@ -47,6 +51,58 @@ class PlacementReport:
         known = np.flatnonzero(np.isfinite(moved))
         order = known[np.argsort(-np.abs(moved[known]), kind="stable")].tolist()
         return {self.placement.ratings.models[code]: float(moved[code]) for code in order[:5]}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The model's ratings, one flat dict for each basis: `elo`, `se` and the interval `lo` to `hi` at `level`.
+
+        The bases are those of `to_json`: held, held with the board's error, joint, and people's scale. A figure that is
+        not known, and an end that is infinite, is None.
+        """
+        one = self.placement
+        bases = {"held": one.held, "held with the board's error": one.measured}
+        bases |= {} if one.joint is None else {"joint": one.joint}
+        found = [(name, rating.elo, rating.se, rating.low, rating.high, one.level) for name, rating in bases.items()]
+        if (scale := self.people) is not None:
+            found.append(("people's scale", scale.elo, math.nan, scale.low, scale.high, 1.0 - scale.interval.alpha))
+        return [
+            {"model": one.model, "basis": name, **dict(zip(_FIGURES, map(finite_or_none, figures), strict=True))}
+            for name, *figures in found
+        ]
+
+    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
+        return self.rows(), {"model": str, "basis": str, **dict.fromkeys(_FIGURES, float)}
+
+    def _repr_html_(self) -> str:
+        """The model's ratings as an HTML table for notebooks, with all texts escaped."""
+        one = self.placement
+        lines = [
+            [
+                row["basis"],
+                *("" if row[name] is None else f"{row[name]:.0f}" for name in _FIGURES[:-1]),
+                f"{row['level']:.0%}",
+            ]
+            for row in self.rows()
+        ]
+        notes = [f"{one.model} on {self.board.campaign}: {self.battles} battles, ${self.nano / 1e9:.2f}"]
+        if (rank := one.rank) is not None:
+            notes.append(f"rank {rank.lo}" if rank.lo == rank.hi else f"rank {rank.lo} to {rank.hi}")
+        return html_table(["rating", "Elo", "error", "from", "to", "level"], lines, [*notes, *self.warnings])
+
+    def plot(self, kind: str) -> Any:
+        """A chart as altair shows it in a notebook: leaderboard, intervals or calibration.
+
+        The leaderboard is the board with the new model in its place, intervals are its ratings by basis, and
+        calibration shows the models that people rated, placed again, with the line to people's scale. Raises InputError
+        for another kind, naming those that it draws, and where altair is not installed.
+        """
+        return draw_kind("this placement", kind, placement_charts(self.placement, self.rows(), self._anchor_rows()))
+
+    def _anchor_rows(self) -> list[dict[str, Any]]:
+        """The anchors by the judge, placed again, and by people; empty without a scale."""
+        if self.people is None or self.anchors is None:
+            return []
+        anchors = zip(self.anchors.models, self.anchors.elo.tolist(), strict=True)
+        return [{"model": name, "judge": elo, "people": float(self.board.elo[name])} for name, elo in anchors]
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain JSON; None stands for an infinite or unknown value."""
@@ -74,6 +130,9 @@ class PlacementReport:
             "cost_dollars": self.nano / 1e9,
             "warnings": list(self.warnings),
         }
+
+
+_FIGURES = ("elo", "se", "lo", "hi", "level")
 
 
 def place_result(

@@ -1,0 +1,120 @@
+"""Frames, HTML and charts of what a store gives: boards, audits, placements and comparisons."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import venire as vn
+
+LIBRARIES = [("pandas", "to_pandas"), ("polars", "to_polars"), ("pyarrow", "to_arrow")]
+
+
+@pytest.fixture
+def store(judged: Callable[..., Path]) -> Path:
+    return judged().with_suffix(".duckdb")
+
+
+def placed(store: Path) -> Any:
+    with vn.open_store(store) as opened:
+        name = vn.rate(opened).models[-1].model
+    found = vn.place(name, on=store, battles=12)
+    assert found is not None
+    return found
+
+
+def columns(table: Any) -> dict[str, list[Any]]:
+    """The columns of a table of any of the libraries, with None for what is missing."""
+    if hasattr(table, "to_pydict"):
+        return dict(table.to_pydict())
+    if hasattr(table, "iter_columns"):
+        return {one.name: one.to_list() for one in table.iter_columns()}
+    whole = table.astype(object).where(table.notna(), None)
+    return {name: list(whole[name]) for name in whole.columns}
+
+
+def results(store: Path) -> list[Any]:
+    return [vn.rate(store), vn.audit(store), placed(store), vn.compare(store, methods=("bradley-terry", "kemeny"))]
+
+
+def test_a_library_that_is_not_installed_is_named(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = results(store)
+    for library, method in LIBRARIES:
+        monkeypatch.setitem(sys.modules, library, None)
+        for one in made:
+            with pytest.raises(vn.InputError, match=f"needs {library}, which is not installed: pip install {library}"):
+                getattr(one, method)()
+
+
+@pytest.mark.parametrize(("library", "method"), LIBRARIES)
+def test_each_result_is_a_table_of_each_library(library: str, method: str, store: Path) -> None:
+    pytest.importorskip(library)
+    made = results(store)
+    board, audit, place, compared = (columns(getattr(one, method)()) for one in made)
+    assert board["model"] == [row["model"] for row in made[0].rows()]
+    assert audit["check"] == [one.check for one in made[1].findings]
+    assert audit["worry"] == [one.worry for one in made[1].findings]
+    assert place["elo"] == pytest.approx([row["elo"] for row in made[2].rows()])
+    assert compared["kemeny elo"] == [None] * len(compared["model"])
+
+
+def test_each_result_shows_itself_in_a_notebook_with_every_text_escaped(store: Path) -> None:
+    board, audit, placement = vn.rate(store), vn.audit(store), placed(store)
+    assert board.models[0].model in board._repr_html_()
+    assert all(f"<td>{one.check}</td>" in audit._repr_html_() for one in audit.findings)
+    assert "<td>held</td>" in placement._repr_html_()
+    names = ("<i>one</i>", "two")
+    rows = [{"model_a": names[n % 2], "model_b": names[1 - n % 2], "winner": names[n % 3 % 2]} for n in range(12)]
+    for one in (vn.audit(rows), vn.compare(rows, methods=("bradley-terry", "borda"))):
+        assert "<i>" not in one._repr_html_()
+    assert "&lt;i&gt;one" in vn.compare(rows, methods=("bradley-terry", "borda"))._repr_html_()
+
+
+def test_worries_come_first_in_an_audit_s_page(store: Path) -> None:
+    page = vn.audit(store)._repr_html_()
+    words = [cell.split("</td>")[0] for cell in page.split("<tr><td>")[1:]]
+    order = ("worry", "unsure", "fine", "not made")
+    assert words == sorted(words, key=order.index)
+
+
+def test_the_kinds_of_a_store_s_board_are_drawn_and_its_session_has_the_same(judged: Callable[..., Path]) -> None:
+    path = judged()
+    board = vn.rate(path)
+    with vn.Session(path) as session:
+        same = session.board()
+        inside = same.plot("learning").to_json()
+    for kind in ("leaderboard", "matrix", "intervals", "judges", "position"):
+        assert json.loads(board.plot(kind).to_json())["$schema"]
+    assert inside == board.plot("learning").to_json()
+
+
+def test_learning_is_in_the_order_in_which_verdicts_were_given_and_costs_are_read(store: Path) -> None:
+    board, audit = vn.rate(store), vn.audit(store)
+    assert board.evidence is not None
+    assert audit.evidence is not None
+    assert board.evidence.in_time is not None
+    assert audit.evidence.in_time is not None
+    timed, again = board.evidence.in_time(), audit.evidence.in_time()
+    assert len(timed.label) == len(again.label) == sum(board.diagnostics["statuses"].values())
+    names = [[table.instructions[code] for code in table.instruction] for table in (timed, again)]
+    assert names[0] == names[1]
+    assert board.evidence.costs is not None
+    assert sum(one.count for one in board.evidence.costs().judges) == len(timed.label)
+    with pytest.raises(vn.InputError, match="no cost chart: no call cost anything"):
+        board.plot("cost")
+
+
+def test_a_placement_draws_the_board_with_the_model_its_ratings_and_people_s_scale(store: Path) -> None:
+    placement = placed(store)
+    board = json.loads(placement.plot("leaderboard").to_json())
+    assert placement.settings.model in json.dumps(board["title"])
+    bases = [row["basis"] for row in placement.rows()]
+    assert bases[:2] == ["held", "held with the board's error"]
+    assert all(name in placement.plot("intervals").to_json() for name in bases)
+    with pytest.raises(vn.InputError, match="this placement has no learning chart; this placement draws leaderboard"):
+        placement.plot("learning")

@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 ROOMS := arena configs judges storage ratings orchestrator reports pages simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow test-browser torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page coverage fuzz agreement figures screens lint lock clean
+.PHONY: help install demo test collected test-slow test-browser torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page coverage fuzz agreement figures screens notebook lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -29,6 +29,7 @@ help:
 	@echo "make coverage  how often intervals hold the truth of simulated worlds: docs/ratings.md, docs/judges.md (REPLICATES=300)"
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
 	@echo "make screens    take pictures of the web pages into docs/screens/; VENIRE_DATA names the records"
+	@echo "make notebook   run the cells of examples/notebook.ipynb and keep what they show"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
 
@@ -181,6 +182,9 @@ figures: install
 
 screens: install
 	$(BIN)/python docs/screens/make.py
+
+notebook: install
+	$(BIN)/python examples/make_notebook.py
 
 # One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
 lock:

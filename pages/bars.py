@@ -1,0 +1,122 @@
+"""Intervals as bars on one scale, sets of models that are not told apart, and matrices of wins, as pages draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from venire.pages.texts import name
+
+__all__ = ["POINTS", "STEPS", "WIDTH", "axis", "bar", "expected", "rank_range", "scale", "tied", "win_matrix"]
+
+STEPS = 10
+"""Shades of a cell of the win matrix."""
+
+POINTS = (50, 100, 200, 400)
+"""Differences of ratings whose chances a page names."""
+
+WIDTH = 320.0
+_LABEL = 14.0
+"""Half of what the widest label of the scale takes: closer to an end it would reach into the next column."""
+
+
+def expected(gap: float) -> float:
+    """The chance that the model rated `gap` Elo points higher wins a battle, ties as halves.
+
+    >>> round(expected(100.0), 2)
+    0.64
+    """
+    return float(1.0 / (1.0 + 10.0 ** (-gap / 400.0)))
+
+
+def scale(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """The ends of the scale that all intervals are drawn on; an interval without an end goes to the edge."""
+    values = [one[key] for one in rows for key in ("elo", "lo", "hi", "reference") if one.get(key) is not None]
+    if not values:
+        return None
+    low, high = min(values), max(values)
+    room = max(10.0, 0.04 * (high - low))
+    return low - room, high + room
+
+
+def axis(low: float, high: float) -> list[dict[str, float]]:
+    """Ticks of a scale at round numbers: values and places."""
+    step = next((one for one in (25, 50, 100, 200, 500, 1000, 2000, 5000) if (high - low) / one <= 8), 10_000)
+    first = int(low // step + 1) * step
+    ticks = [{"value": value, "x": _x(value, low, high)} for value in range(first, int(high) + 1, step)]
+    return [one for one in ticks if _LABEL <= one["x"] <= WIDTH - _LABEL]
+
+
+def _x(value: float, low: float, high: float) -> float:
+    return round(WIDTH * (value - low) / (high - low), 1)
+
+
+def bar(row: Mapping[str, Any], ends: tuple[float, float] | None) -> dict[str, Any] | None:
+    """The places of a rating, its interval and its reference on a scale; None without a scale."""
+    if ends is None:
+        return None
+
+    def at(key: str, edge: float | None = None) -> float | None:
+        return edge if row.get(key) is None else _x(row[key], *ends)
+
+    bounded = row.get("lo") is not None or row.get("hi") is not None
+    return {
+        "lo": at("lo", 0.0 if bounded else None),
+        "hi": at("hi", WIDTH if bounded else None),
+        "elo": at("elo"),
+        "reference": at("reference"),
+        "open_below": bounded and row.get("lo") is None,
+        "open_above": bounded and row.get("hi") is None,
+    }
+
+
+def rank_range(row: Mapping[str, Any]) -> str:
+    """The places that a model may have.
+
+    >>> rank_range({"rank_lo": 1, "rank_hi": 3}), rank_range({"rank_lo": 2, "rank_hi": 2}), rank_range({})
+    ('1–3', '2', '–')
+    """
+    low, high = row.get("rank_lo"), row.get("rank_hi")
+    return "–" if low is None else f"{low}" if low == high else f"{low}–{high}"
+
+
+def tied(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Models that do not differ significantly from the first of their tier, where there are several."""
+    tiers: dict[int, list[str]] = {}
+    for one in rows:
+        if one.get("tier") is not None:
+            tiers.setdefault(one["tier"], []).append(one["model"])
+    return [names for names in tiers.values() if len(names) > 1]
+
+
+def win_matrix(rows: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[str, str, float, int]]) -> list[dict[str, Any]]:
+    """Of each model, best first, its share of wins against each other one: seen, and expected from the ratings.
+
+    `pairs` are A, B, wins of A with ties as halves, and verdicts.
+    """
+    seen: dict[tuple[str, str], tuple[float, int]] = {}
+    for a, b, wins, count in pairs:  # each order of two models has a line of its own where both were A
+        before, number = seen.get((a, b), (0.0, 0))
+        seen[a, b] = before + wins, number + count
+        seen[b, a] = number - before + count - wins, number + count
+    found = []
+    for one in rows:
+        cells = []
+        for other in rows:
+            wins, count = seen.get((one["model"], other["model"]), (0.0, 0))
+            same = one["model"] == other["model"]
+            both = one.get("elo") is not None and other.get("elo") is not None
+            share = wins / count if count else None
+            cells.append(
+                {
+                    "same": same,
+                    "opponent": other["model"],
+                    "count": count,
+                    "share": share,
+                    "expected": expected(one["elo"] - other["elo"]) if both and not same else None,
+                    "step": None if share is None else min(STEPS, round(share * STEPS)),
+                    "words": f"{name(one['model'], 40)} against {name(other['model'], 40)}",
+                }
+            )
+        found.append({"model": one["model"], "cells": cells})
+    return found

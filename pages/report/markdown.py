@@ -1,0 +1,145 @@
+"""A report as Markdown for a pull request: the answer, the leaderboard, judges, doubts and how to repeat it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from venire.pages.bars import rank_range, tied
+from venire.pages.figures import dollars, elo, number, share
+from venire.pages.texts import clipped, name
+
+__all__ = ["plain_markdown", "report_markdown"]
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#!|~$&]|:(?=[\w+-]+:)|^[-+=])")
+"""What Markdown reads as markup; the last of it at the start of a line alone."""
+_LINK = re.compile(r"(?i)\b(www|https?|ftp|mailto|xmpp)(?=[.:])|@")
+"""What sites turn into links and mentions after Markdown was read, where an escape is no help."""
+_NUMBERED = re.compile(r"^(\d+)(\.)")
+
+
+def plain_markdown(text: str) -> str:
+    """A text that Markdown shows as it is, on one line; a space without width keeps addresses from becoming links.
+
+    >>> print(plain_markdown("*a* <b> | [c](d)"))
+    \\*a\\* \\<b\\> \\| \\[c\\]\\(d\\)
+    """
+    escaped = _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _LINK.sub("\\g<0>\u200b", _NUMBERED.sub(r"\1\\\2", escaped))
+
+
+def report_markdown(document: Mapping[str, Any]) -> str:
+    """The report's document as Markdown; texts in it are escaped."""
+    board = document["board"]
+    parts = [f"# {_name(document['title'])}", f"**{_text(document['answer']['sentence'])}**"]
+    parts += _leaderboard(board)
+    parts += _changes(document.get("changes"))
+    if document["contestants"]:
+        rows = [[_name(one["model"]), dollars(one["nano"]), elo(one["elo"]), "yes" if one["frontier"] else ""]
+                for one in document["contestants"]]  # fmt: skip
+        parts += ["## Quality against cost", _table(["model", "cost of a completion", "Elo", "frontier"], rows)]
+    if document["methods"]:
+        parts += _methods(document["methods"])
+    parts += _judges(document["judges"])
+    if document["audit"]:
+        parts += _doubts(document["audit"]["findings"])
+    parts += ["## How it was done", *(_text(one) for one in document["how"])]
+    if document["prompts"]:
+        rows = [[_name(one["name"]), one["digest"]] for one in document["prompts"]]
+        parts.append(_table(["prompt", "digest"], rows))
+    if document["left_out"]:
+        left = [f"- {_text(one['what'], 200)}: {_text(one['why'], 400)}" for one in document["left_out"][:30]]
+        parts += ["## Left out", "\n".join(left)]
+    repeat = document["repeat"]
+    parts += [
+        "## Repeat it",
+        f"{_text(repeat['command'])}",
+        f"Seed {repeat['seed']}; SHA-256 of the verdicts {repeat['verdicts_sha256']}; venire {document['venire']}, "
+        f"{document['made_at'][:10]}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _name(text: str) -> str:
+    return plain_markdown(name(text, 60))
+
+
+def _text(text: str, most: int = 1500) -> str:
+    return plain_markdown(clipped(text, most))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _interval(one: Mapping[str, Any]) -> str:
+    lo, hi = one.get("lo"), one.get("hi")
+    if lo is None and hi is None:
+        return "–"
+    return f"{'no lower end' if lo is None else elo(lo)} to {'no upper end' if hi is None else elo(hi)}"
+
+
+def _leaderboard(board: Mapping[str, Any]) -> list[str]:
+    rows = [
+        [_name(one["model"]), rank_range(one), elo(one.get("elo")), _interval(one), f"{one.get('battles') or 0:,.0f}"]
+        for one in board["models"]
+    ]
+    found = ["## Leaderboard", _table(["model", "rank", "Elo", "interval", "judgments"], rows)]
+    if sets := tied(board["models"]):
+        found.append("Not distinguished: " + "; ".join(", ".join(map(_name, one)) for one in sets) + ".")
+    return found
+
+
+def _changes(changes: Mapping[str, Any] | None) -> list[str]:
+    if not changes:
+        return []
+    rows = [
+        [
+            _name(one["model"]),
+            elo(one["before"]),
+            elo(one["now"]),
+            "–" if one["change"] is None else f"{one['change']:+.0f}",
+            "–" if one["lo"] is None else f"{one['lo']:+.0f} to {one['hi']:+.0f}",
+        ]
+        for one in changes["models"]
+    ]
+    head = ["model", "before", "now", "change", "interval of the change"]
+    return ["## What changed", _text(changes["says"]), _table(head, rows)]
+
+
+def _methods(methods: Mapping[str, Any]) -> list[str]:
+    names = methods["methods"]
+    rows = [
+        [_name(one["model"]), *("–" if one["rank"][key] is None else str(one["rank"][key]) for key in names)]
+        for one in methods["models"]
+    ]
+    says = [f"- {_text(one['says'])}" for one in methods["differences"] if one["turned"]]
+    return ["## Ranks by other methods", _table(["model", *names], rows), *(["\n".join(says)] if says else [])]
+
+
+def _judges(judges: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [
+        [
+            _name(one["judge"]),
+            number(one.get("corrected"), 3),
+            share(one.get("flips")),
+            share(one.get("first")),
+            share(one.get("ties")),
+            share(one.get("readable")),
+            dollars(one.get("cost_per_verdict_nano")),
+        ]
+        for one in judges
+    ]
+    head = ["judge", "consistency", "flips", "first place", "ties", "readable", "cost of a verdict"]
+    return ["## Judges", _table(head, rows)]
+
+
+def _doubts(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [
+        f"- **{one['word']}** {_text(one['asks'])} {_text(one['says'])}"
+        for one in findings
+        if one["word"] in ("worry", "unsure")
+    ]
+    return ["## What should be doubted", "\n".join(lines) if lines else "No check worries."]

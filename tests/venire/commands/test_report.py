@@ -1,0 +1,170 @@
+"""`venire report` as it is typed: one file that fetches nothing, Markdown, JSON, tables without a store."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venire.pages.report.markdown import plain_markdown
+
+Venire = Callable[..., Any]
+
+SECTIONS = [
+    "Leaderboard",
+    "Quality against cost",
+    "Wins, seen and expected",
+    "The same verdicts by other methods",
+    "By category",
+    "Judges",
+    "What should be doubted",
+    "How it was done",
+    "Examples of battles",
+    "What the figures mean",
+    "What was left out, and why",
+    "How to repeat it",
+]
+
+
+class Read(HTMLParser):
+    """The tags of a page, their attributes, its second headings, and whether tags match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.headings: list[str] = []
+        self._in = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self._in = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._in == "h2" and data.strip():
+            self.headings.append(data.strip())
+            self._in = ""
+
+
+@pytest.fixture
+def store(judged: Callable[..., Path]) -> Path:
+    return judged().with_suffix(".duckdb")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    lines = ["model_a,model_b,winner,judge,instruction_id"]
+    for number in range(12):
+        lines += [f"oak,elm,{'model_b' if number % 4 == 0 else 'model_a'},ann,q{number}"]
+        lines += [f"elm,*ash* <b>,{'tie' if number % 3 == 0 else 'model_a'},ann,q{number}"]
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_report_of_a_store_is_one_file_that_fetches_nothing(venire: Venire, store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    done = venire("report", store, "-o", out)
+    assert (done.code, done.out) == (0, ""), done.err
+    page = Read(out.read_text(encoding="utf-8"))
+    assert page.headings == SECTIONS
+    assert not page.tags & {"script", "iframe", "object", "embed", "form", "base", "audio", "video"}
+    (policy,) = [value for name, value in page.attributes if name == "content" and "default-src" in value]
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert "style-src 'sha256-" in policy
+    for name, value in page.attributes:
+        assert not name.startswith("on")
+        assert name != "style"  # the policy allows the sheet alone
+        if name in ("src", "href", "srcset", "action", "data"):
+            assert value.startswith(("#", "data:")), (name, value)
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_the_answer_names_leader_doubt_judges_cost_and_origin(venire: Venire, store: Path) -> None:
+    document = venire("report", store, "--format", "json").json()
+    answer, board = document["answer"], venire("rate", store, "--json").json()
+    assert answer["leader"] == board["models"][0]["model"]
+    for part in (
+        f"{answer['leader']} leads with {board['models'][0]['elo']:.0f} Elo points",
+        "2 judges (claude-3-opus, gpt-4-0613)",
+        "on 2 instructions, 120 verdicts",
+        "which cost nothing",
+        "the verdicts are simulated",
+    ):
+        assert part in answer["sentence"]
+    tied = [one["model"] for one in board["models"][1:] if one.get("tier") == board["models"][0].get("tier")]
+    assert answer["tied"] == tied
+    findings = venire("audit", store, "--json").json()["findings"]
+    assert {(one["check"], one["word"], one["says"]) for one in document["audit"]["findings"]} == {
+        (one["check"], one["word"], one["says"]) for one in findings
+    }
+    words = [one["word"] for one in document["audit"]["findings"]]
+    assert words == sorted(words, key=["worry", "unsure", "fine", "not made"].index)
+    assert all(one["digest"] and one["text"] for one in document["prompts"])
+    assert {one["kind"] for one in document["battles"]} >= {"closest"}
+    assert all(verdict["reasons"] for one in document["battles"] for verdict in one["verdicts"])
+
+
+def test_the_same_verdicts_have_the_same_digest_in_any_order(venire: Venire, table: Path, tmp_path: Path) -> None:
+    head, *lines = table.read_text(encoding="utf-8").splitlines()
+    turned, changed = tmp_path / "turned.csv", tmp_path / "changed.csv"
+    turned.write_text("\n".join([head, *reversed(lines)]) + "\n", encoding="utf-8")
+    changed.write_text("\n".join([head, *lines[:-1], lines[-1].replace("model_a", "model_b")]), encoding="utf-8")
+    first, second, third = (
+        venire("report", path, "--format", "json").json()["repeat"]["verdicts_sha256"]
+        for path in (table, turned, changed)
+    )
+    assert first == second != third
+
+
+def test_a_table_has_a_report_without_what_only_stores_know(venire: Venire, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "votes.html"
+    assert venire("report", table, "-o", out).code == 0
+    page = Read(out.read_text(encoding="utf-8"))
+    assert "Examples of battles" not in page.headings
+    assert "By category" not in page.headings
+    assert "*ash* &lt;b&gt;" in out.read_text(encoding="utf-8")
+    document = venire("report", table, "--format", "json").json()
+    assert any("files of verdicts" in one["why"] for one in document["left_out"])
+    assert "recorded" in document["answer"]["sentence"]
+
+
+def test_markdown_shows_names_as_they_are(venire: Venire, table: Path) -> None:
+    done = venire("report", table, "-o", "-", "--format", "md")
+    assert done.code == 0
+    assert done.out.startswith("# votes.csv\n\n**oak leads with ")
+    assert r"| \*ash\* \<b\> |" in done.out
+    rows = [line for line in done.out.splitlines() if line.startswith("|")]
+    assert all(re.sub(r"\\\|", "", line).endswith("|") for line in rows)
+    for text in ("- a", "1. b", "@user", "http://x.invalid", "www.x.invalid", "![x](y)", "`c`", "a|b", ":smile:"):
+        shown = plain_markdown(text)
+        assert shown != text
+        assert re.sub(r"\\(?=[^\w\s])|\u200b", "", shown) == text
+
+
+def test_mistakes_are_sentences(venire: Venire, store: Path, table: Path, tmp_path: Path) -> None:
+    for words, said in (
+        ((store,), "add -o report.html"),
+        ((table, "-o", table), "is what the report is made of"),
+        ((store, "-o", tmp_path / "no" / "r.html"), "a folder that is there"),
+        ((store, "-o", tmp_path), "a folder that is there"),
+        ((store, "-o", "-", "--campaign", "none"), "no campaign 'none'"),
+    ):
+        done = venire("report", *words)
+        assert done.code == 2
+        assert said in done.err
+        assert done.out == ""
+
+
+def test_the_form_follows_the_file_s_name(venire: Venire, table: Path, tmp_path: Path) -> None:
+    for name, start in (("r.json", "{"), ("r.md", "# "), ("r.html", "<!doctype html>")):
+        assert venire("report", table, "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").lstrip().startswith(start)
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["report"] == 1

@@ -1,0 +1,155 @@
+"""`venire report`: what a board comes to, in one file that one can publish."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from venire.arena.choices import BothBad, VerdictOrigin
+from venire.arena.registry import METHODS
+from venire.cli.help import METHOD, READ, names_of, verdict_formats
+from venire.cli.options import (
+    BASELINE,
+    BOTH_BAD,
+    CAMPAIGN,
+    CLUSTER,
+    HUMAN,
+    MAPPING,
+    ORIGIN,
+    VALUE,
+    WHERE,
+    named_stores,
+)
+
+if TYPE_CHECKING:
+    from venire.boards.rate import Source
+
+__all__ = ["report", "write_report"]
+
+
+class ReportForm(StrEnum):
+    """What a report is written as."""
+
+    HTML = "html"
+    MD = "md"
+    JSON = "json"
+
+
+def report(
+    paths: list[Path] = typer.Argument(
+        ...,
+        metavar="PATH...",
+        callback=named_stores,
+        help="A store, its campaign file or the folder of that file; a table of battles or ballots, or files of "
+        "another format, as of `venire rate`.",
+    ),
+    out: Path | None = typer.Option(None, "--out", "-o", help="The file to write; - is standard output."),
+    form: ReportForm | None = typer.Option(
+        None, "--format", help="Default: by the end of the file's name, else html; md is for a pull request."
+    ),
+    method: str | None = typer.Option(
+        None, "--method", autocompletion=names_of(METHODS), rich_help_panel=METHOD, help="As of `venire rate`."
+    ),
+    campaign: str | None = CAMPAIGN,
+    mapping: list[str] = MAPPING,
+    values: list[str] = VALUE,
+    where: list[str] = WHERE,
+    cluster: str | None = CLUSTER,
+    origin: VerdictOrigin | None = ORIGIN,
+    file_format: str | None = typer.Option(
+        None,
+        "--file-format",
+        rich_help_panel=READ,
+        autocompletion=verdict_formats,
+        help="The format of the files that are read; default: by their columns.",
+    ),
+    both_bad: BothBad | None = BOTH_BAD,
+    baseline: str | None = BASELINE,
+    human: str | None = HUMAN,
+) -> None:
+    """Write a report: who leads, how certain that is, by which judges, at what cost, and what to doubt.
+
+    One HTML file without scripts that fetches nothing; or Markdown, or the same as one JSON document. Nothing is asked
+    and nothing is paid.
+
+    Examples:
+      venire report first -o report.html
+      venire report first --format md
+      venire report votes.csv --map winner=preferred -o votes.html
+    """
+    from dataclasses import replace
+
+    from venire.cli.options import verdict_source
+
+    source = replace(
+        verdict_source(paths, campaign, mapping, values, where, cluster, origin, file_format, both_bad, baseline),
+        human=human,
+    )
+    write_report(source, out, form, method=method)
+
+
+def write_report(source: Source, out: Path | None, form: ReportForm | None, *, method: str | None = None) -> None:
+    """Make a report and write it to a file or to standard output.
+
+    Raises InputError for HTML without a file, for a file that is one of the sources, and as `report_document` does.
+    """
+    from venire.arena.errors import InputError
+
+    chosen = form or _form_of(out)
+    if chosen is ReportForm.HTML and out is None:
+        raise InputError("a report in HTML goes to a file: add -o report.html (or -o - for standard output)")
+    to_file = out is not None and str(out) != "-"
+    if out is not None and to_file:
+        if any(isinstance(one, Path) and one.resolve() == out.resolve() for one in source.paths):
+            raise InputError(f"{out} is what the report is made of: write it to another file")
+        if out.is_dir() or not out.resolve().parent.is_dir():
+            raise InputError(f"{out}: name a file in a folder that is there")
+    text = _rendered(_document(source, method), chosen)
+    if out is not None and to_file:
+        part = out.with_name(out.name + ".part")
+        part.write_text(text, encoding="utf-8", errors="replace")
+        part.replace(out)
+        typer.echo(f"{out} ({len(text.encode('utf-8', 'replace')) / 1e6:.2f} MB)", err=True)
+    else:
+        typer.echo(text.encode("utf-8", "replace").decode("utf-8"), nl=not text.endswith("\n"))
+
+
+def _form_of(out: Path | None) -> ReportForm:
+    suffix = "" if out is None else out.suffix.lower()
+    return {".md": ReportForm.MD, ".json": ReportForm.JSON}.get(suffix, ReportForm.HTML)
+
+
+def _document(source: Source, method: str | None) -> dict[str, Any]:
+    import shlex
+    import sys
+
+    _need_extra()
+    from venire.reporting.document import report_document
+
+    return report_document(source, method=method, command=shlex.join(["venire", *sys.argv[1:]]))
+
+
+def _need_extra() -> None:
+    from importlib.util import find_spec
+
+    from venire.arena.errors import InputError
+
+    if missing := [name for name in ("jinja2", "markupsafe") if find_spec(name) is None]:
+        raise InputError(f"a report needs {', '.join(missing)}: pip install 'venire[report]'")
+
+
+def _rendered(document: dict[str, Any], form: ReportForm) -> str:
+    if form is ReportForm.JSON:
+        import json
+
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if form is ReportForm.MD:
+        from venire.pages.report.markdown import report_markdown
+
+        return report_markdown(document)
+    from venire.pages.report.page import report_html
+
+    return report_html(document)

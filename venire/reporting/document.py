@@ -1,0 +1,350 @@
+"""The document of a report: everything that a report says, as plain JSON values, in the order in which it is said."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from venire.arena.errors import InputError, VenireError
+from venire.arena.keys import prompt_digest
+from venire.arena.records import GENERATE
+from venire.boards.audit import case_of, case_of_campaign
+from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read, select_verdicts
+from venire.judges import PROTOCOLS
+from venire.live.documents import audit_document, board_document
+from venire.pages.views.judges import MEANINGS
+from venire.ratings.inference.options import Options
+from venire.reporting.examples import example_battles
+from venire.reporting.judged import agreement_rows, judge_rows, reliability, verdict_digest
+from venire.reporting.methods import methods_section
+from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
+from venire.reports.wording import counted, few
+from venire.status import rounds_document
+from venire.storage.read import frames
+from venire.storage.read.activity import campaign_settings, judge_activity, run_history
+from venire.storage.read.readings import asked_judges, prompt_texts
+from venire.storage.read.trial_table import TrialTable, categories
+from venire.storage.store.opening import reading
+from venire.storage.store.store import Store
+
+__all__ = ["FORMAT", "report_document"]
+
+FORMAT = 1
+"""The version of the document's form."""
+
+_MAX_CATEGORIES = 16
+
+
+def report_document(source: Source, *, method: str | None = None, command: str = "venire report") -> dict[str, Any]:
+    """The report of a store's campaign, or of files or a table of verdicts, as plain JSON values.
+
+    `method` is as in `venire.rate`; `command` is what made the report, for whoever repeats it. A section about which
+    there is nothing to say is None, and `left_out` says why. Raises InputError as `venire.rate` does.
+
+    >>> report_document(Source((Path("campaign.duckdb"),)))["answer"]["leader"]
+    'strong'
+    """
+    verdicts = read(source)
+    verdicts.refuse_grades_alone()
+    if not is_store(source.paths[0]):
+        return _document(source, verdicts, method, command, None, None)
+    with reading(source.paths[0]) as store:
+        return _document(source, verdicts, method, command, store, choose_campaign(store, source.campaign))
+
+
+def _document(
+    source: Source,
+    verdicts: Verdicts,
+    method: str | None,
+    command: str,
+    store: Store | None,
+    campaign: frames.CampaignRow | None,
+) -> dict[str, Any]:
+    left_out: list[dict[str, str]] = []
+    board = board_document(verdicts, method)
+    options = Options(seed=verdicts.seed, level=board["diagnostics"].get("level") or Options().level)
+    table = None
+    if store is not None and campaign is not None:
+        table = TrialTable(store, campaign.id)
+        table.refresh(at_once=True)
+    elo = {one["model"]: one["elo"] for one in board["models"] if one.get("elo") is not None}
+    battles = verdicts.battles
+    found: dict[str, Any] = {
+        "report": FORMAT,
+        "venire": version("venire"),
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "title": _title(source, campaign),
+        "counts": {
+            "models": len(battles.models),
+            "judges": list(battles.judges),
+            "instructions": len(battles.instructions),
+            "verdicts": len(battles.status),
+            "read": int((battles.status == 0).sum()),
+        },
+        "cost": None if store is None or campaign is None else _cost(store, campaign.id),
+        "board": board,
+    }
+    found["answer"] = answer(found)
+    found["contestants"] = _contestant_costs(store, board, left_out)
+    tied = _tied_sets(board["models"])
+    found["methods"] = methods_section(verdicts, board["method"], options, tied)
+    if "reason" in found["methods"]:
+        _leave_out(left_out, "Methods side by side", found["methods"]["reason"])
+        found["methods"] = None
+    found["categories"] = _categories(store, verdicts, method, left_out)
+    found["judges"] = judge_rows(board, store, table)
+    found["reliability"] = reliability(battles, elo)
+    found["agreement"] = [] if table is None else agreement_rows(table)
+    found["audit"] = _audit(source, verdicts, store, campaign, left_out)
+    found["how"] = _how(found, verdicts, store, campaign)
+    found["prompts"] = [] if store is None or campaign is None else _prompts(store, campaign.id)
+    found["battles"] = [] if store is None or table is None else example_battles(store, table, board["models"])
+    if store is None:
+        reason = "verdicts in files have no texts, calls, prices or prompts with them"
+        _leave_out(left_out, "Costs, prompts, served models and examples of battles", reason)
+    elif not found["battles"]:
+        _leave_out(left_out, "Examples of battles", "no two completions were compared in this campaign")
+    left_out += [
+        {"what": f"Check {one['check']}", "why": one["says"]}
+        for one in (found["audit"] or {}).get("findings", ())
+        if one["word"] == "not made"
+    ]
+    left_out += [
+        {"what": f"Rating of {name}", "why": str(why)}
+        for name, why in (board["diagnostics"].get("no_estimate") or {}).items()
+    ]
+    left_out += [
+        {"what": f"Method {name}", "why": why} for name, why in ((found["methods"] or {}).get("left_out") or {}).items()
+    ]
+    found["left_out"] = left_out
+    found["definitions"] = {**DEFINITIONS, **{key.replace("_", " "): words for key, words in MEANINGS.items()}}
+    found["repeat"] = {
+        "command": command,
+        "seed": verdicts.seed,
+        "verdicts_sha256": verdict_digest(battles),
+        "source": [Path(str(one)).name for one in source.paths],
+        "campaign": None if campaign is None else campaign.name,
+    }
+    return found
+
+
+def _leave_out(left_out: list[dict[str, str]], what: str, why: str) -> None:
+    left_out.append({"what": what, "why": why})
+
+
+def _title(source: Source, campaign: frames.CampaignRow | None) -> str:
+    return Path(str(source.paths[0])).name if campaign is None else campaign.name
+
+
+def _tied_sets(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    tiers: dict[int, list[str]] = {}
+    for one in rows:
+        if one.get("tier") is not None:
+            tiers.setdefault(one["tier"], []).append(one["model"])
+    return [one for one in tiers.values() if len(one) > 1]
+
+
+def _cost(store: Store, campaign: int) -> dict[str, Any]:
+    spent = frames.campaign_spending(store, campaign)
+    return {
+        "nano": spent.nano,
+        "calls": spent.calls,
+        "reserved_nano": spent.unknown,
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+    }
+
+
+def _contestant_costs(
+    store: Store | None, board: Mapping[str, Any], left_out: list[dict[str, str]]
+) -> list[dict[str, Any]] | None:
+    """What a completion of each rated model cost, from the campaigns that asked for them, and who is on the frontier.
+
+    A model is on the frontier where no other is rated as high for as little. None where fewer than two are known.
+    """
+    what = "Quality against cost"
+    if store is None:
+        _leave_out(left_out, what, "files of verdicts hold no prices of contestants")
+        return None
+    found: dict[str, float] = {}
+    for one in frames.campaigns(store):
+        if any(judge.protocol == GENERATE for judge in frames.judges(store, one.id)):
+            table = TrialTable(store, one.id)
+            table.refresh(at_once=True)
+            found |= {row.judge: row.cost / row.settled for row in judge_activity(table) if row.settled and row.cost}
+    rows = [
+        {"model": one["model"], "elo": one["elo"], "nano": found[one["model"]]}
+        for one in board["models"]
+        if one.get("elo") is not None and one["model"] in found
+    ]
+    if len(rows) < 2:
+        why = (
+            "completions were brought in from elsewhere, or their prices are not known: `venire generate` records them"
+        )
+        _leave_out(left_out, what, why)
+        return None
+    rows.sort(key=lambda row: (row["nano"], -row["elo"]))
+    best = float("-inf")
+    for row in rows:
+        row["frontier"] = row["elo"] > best
+        best = max(best, row["elo"])
+    return rows
+
+
+def _categories(
+    store: Store | None, verdicts: Verdicts, method: str | None, left_out: list[dict[str, str]]
+) -> list[dict[str, Any]] | None:
+    """The board of each category, in the order of their names."""
+    what = "Categories"
+    if store is None:
+        _leave_out(left_out, what, "files of verdicts name no categories of instructions")
+        return None
+    names = categories(store)
+    if len(names) < 2:
+        _leave_out(left_out, what, "the instructions have no categories, or one alone")
+        return None
+    found = []
+    for number, name in enumerate(names):
+        if number >= _MAX_CATEGORIES:
+            _leave_out(left_out, "More categories", few(names[_MAX_CATEGORIES:]))
+            break
+        try:
+            part = select_verdicts(store, verdicts, category=name)
+            board = part.board(method).to_json()
+        except InputError as error:
+            _leave_out(left_out, f"Category {name}", str(error))
+            continue
+        rows = {
+            one["model"]: {key: one.get(key) for key in ("elo", "lo", "hi", "rank_lo", "rank_hi", "battles")}
+            for one in board["models"]
+        }
+        counts = {"instructions": len(set(part.battles.instruction.tolist())), "verdicts": len(part.battles.status)}
+        found.append({"category": name, **counts, "models": rows})
+    return found or None
+
+
+def _audit(
+    source: Source,
+    verdicts: Verdicts,
+    store: Store | None,
+    campaign: frames.CampaignRow | None,
+    left_out: list[dict[str, str]],
+) -> dict[str, Any] | None:
+    try:
+        if store is None or campaign is None:
+            case = case_of(source, verdicts, Options(seed=verdicts.seed))
+            found = audit_document(case, verdicts.origins, verdicts.note)
+        else:
+            case, read_again = case_of_campaign(store, campaign)
+            found = audit_document(case, read_again.origins, read_again.note)
+    except VenireError as error:
+        _leave_out(left_out, "What should be doubted", str(error))
+        return None
+    order = {"worry": 0, "unsure": 1, "fine": 2, "not made": 3}
+    found["findings"] = [
+        {key: one[key] for key in ("check", "word", "says", "figure", "threshold")}
+        | {"asks": QUESTIONS.get(one["check"], one["asks"])}
+        for one in sorted(found["findings"], key=lambda one: order.get(one["word"], 4))
+    ]
+    return found
+
+
+def _prompts(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """The texts that the campaign's judges were asked with, by name, each with its digest."""
+    wanted = set()
+    for judge in asked_judges(store, campaign):
+        if judge.protocol in PROTOCOLS:
+            entry = PROTOCOLS[judge.protocol]
+            wanted |= {f"{entry.folder}/{name}" for name in entry.prompts}
+    return [
+        {"name": name, "digest": prompt_digest(text).hex(), "text": text}
+        for name, texts in sorted(prompt_texts(store).items())
+        if name in wanted
+        for text in texts
+    ]
+
+
+def _how(
+    document: Mapping[str, Any], verdicts: Verdicts, store: Store | None, campaign: frames.CampaignRow | None
+) -> list[str]:
+    """How the report's figures came about, in sentences for a section on methods."""
+    found = [] if store is None or campaign is None else _campaign_sentences(store, campaign)
+    counts, board = document["counts"], document["board"]
+    facts = board["diagnostics"]
+    if store is None:
+        files = few(document_names(verdicts) or [document["title"]])
+        found.append(
+            f"{counted(counts['verdicts'], 'verdict')} of {counted(len(counts['judges']), 'judge')} on "
+            f"{counted(counts['models'], 'model')} were read from {files}."
+        )
+    merged = "averaged" if facts.get("merge") == "mean" else f"merged by {facts.get('merge')!r}"
+    found.append(
+        f"The two orders of a battle were {merged} into one judgment, orders that named opposite winners counting as "
+        f"{facts.get('flips_as') or 'ties'}: {counted(facts.get('judgments') or 0, 'judgment')}, of which "
+        f"{facts.get('ties') or 0:,} are ties and {facts.get('flips') or 0:,} flipped; "
+        f"{counts['verdicts'] - counts['read']:,} verdicts could not be read and count for nobody."
+    )
+    errors = facts.get("cluster") or "single judgments"
+    found.append(
+        f"Ratings are by {board['method']} on a scale of {board['gauge']}, with "
+        f"{100 * (facts.get('level') or 0.95):g}% intervals by {errors}; ranks and sets of models that are not "
+        "distinguished are at the same level."
+    )
+    found.append(
+        f"Computed by venire {document['venire']} on Python {platform.python_version()} with seed {verdicts.seed}, "
+        f"on {document['made_at'][:10]}."
+    )
+    return found
+
+
+def document_names(verdicts: Verdicts) -> list[str]:
+    """The names of the files that verdicts came from, where their facts name them."""
+    files = (verdicts.facts or {}).get("files") or ()
+    return [Path(str(one)).name for one in files if isinstance(one, str | Path)]
+
+
+def _campaign_sentences(store: Store, campaign: frames.CampaignRow) -> list[str]:
+    settings, plan = campaign_settings(store, campaign.id), rounds_document(store, campaign.id)
+    found = []
+    for one in asked_judges(store, campaign.id):
+        options = sorted((key, value) for key, value in one.options.items() if len(value) < 40)
+        given = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in options)
+        found.append(
+            f"Judge {short(one.name)} is {short(one.model)} by the protocol {one.protocol}"
+            + (f" ({given})." if given else ".")
+        )
+    rounds = plan["rounds"]
+    if rounds:
+        policies = sorted({one["policy"] for one in rounds})
+        trials = sum(one["trials"] for one in rounds)
+        equal = sum(one["equal_texts"] for one in rounds)
+        found.append(
+            f"Battles were chosen by the policy {few(policies)} in {counted(len(rounds), 'round')} with seed "
+            f"{campaign.seed}: {counted(trials, 'trial')} were planned"
+            + (f", and {counted(equal, 'battle')} of equal texts left out." if equal else ".")
+        )
+    rules = plan["stops_when"]
+    looks = len(plan["looks"])
+    found.append(
+        f"The campaign was to stop when {' or '.join(rules)}, looked at in {looks:,} interim "
+        f"{'analysis' if looks == 1 else 'analyses'}."
+        if rules
+        else "No rule stopped the campaign early: it asked what was planned."
+    )
+    budget = settings.get("budget") or {}
+    limits = [
+        *([f"{budget['calls']:,} calls"] if budget.get("calls") is not None else []),
+        *([f"${budget['money']}"] if budget.get("money") is not None else []),
+    ]
+    if limits:
+        found.append(f"Its budget was {' and '.join(limits)}.")
+    history = run_history(store, campaign.id, 1000)
+    if history:
+        first, last = str(history[-1][0])[:16], str(history[0][0])[:16]
+        runs = sum(kind == "run started" for _, kind, _ in history)
+        found.append(f"It was run between {first} and {last} UTC in {counted(runs, 'run')}.")
+    return found

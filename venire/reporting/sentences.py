@@ -1,0 +1,180 @@
+"""Sentences of a report: the answer, how it was done, why methods differ, and what each figure means.
+
+Names of models, judges and instructions are parts of these texts as they are: whoever renders them escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from venire.reports.wording import counted, few
+from venire.wording import money
+
+__all__ = [
+    "DEFINITIONS",
+    "ORIGINS",
+    "QUESTIONS",
+    "WHY",
+    "answer",
+    "cost_text",
+    "elo_with_interval",
+    "range_text",
+    "short",
+]
+
+ORIGINS: Mapping[str, str] = {
+    "real": "the verdicts are real: models were asked as judges",
+    "simulated": "the verdicts are simulated: they rehearse a campaign and say nothing about real models",
+    "recorded": "the verdicts were recorded elsewhere and are taken as they were written",
+    "people": "the verdicts were given by people",
+}
+"""What the origin of verdicts means to a reader."""
+
+WHY: Mapping[str, str] = {
+    "bradley-terry": "takes each battle as it was asked, so that pairs asked often weigh more",
+    "even-pairs": "weighs every pair alike, whatever was asked more often",
+    "m-elo": "is Bradley-Terry under its other name and must agree with it",
+    "am-elo": "gives each judge an ability, so that consistent judges weigh more",
+    "elo": "updates ratings battle by battle and shrinks large gaps",
+    "win-rate": "counts wins against whoever was met, so that weak opponents help",
+    "win-rate-balanced": "counts every opponent alike, and ignores how strong it is",
+    "kemeny": "looks for the order that contradicts the fewest votes, and ignores how clear each is",
+    "borda": "counts votes, and ignores who was met",
+    "soft-elo": "takes calibrated probabilities instead of verdicts, so that doubtful verdicts weigh less",
+    "human-elo": "takes people's votes and no judge's",
+}
+"""What sets each method apart, as the reason why its order may be another."""
+
+QUESTIONS: Mapping[str, str] = {
+    "connectivity": "Do verdicts join all models on one scale?",
+    "coverage": "Are battles spread evenly over pairs of models?",
+    "instructions": "Are there enough instructions for the intervals?",
+    "complete": "Are all planned verdicts there?",
+    "unread": "Could the judges' replies be read?",
+    "unread-by-model": "Does one model lose more verdicts to unreadable replies than others?",
+    "first-place": "Would other instructions name the same leader?",
+    "separation": "Are neighbours on the board distinguished?",
+    "tie-rule": "Does the order depend on what a tie counts?",
+    "transitivity": "Are there more circles of wins than chance makes?",
+    "circle": "Do three models beat one another in a circle?",
+    "fit": "Does one rating for each model explain who wins?",
+    "single-pairs": "Do pairs meet as their ratings predict?",
+    "smallest-removal": "Would the leader change if a few judgments were removed?",
+    "single-instructions": "Does a single instruction weigh too much?",
+    "single-judges": "Do the ratings depend on a single judge?",
+    "single-models": "Do the ratings depend on which other models take part?",
+    "order-effects": "Do judges prefer the completion shown first or second?",
+    "length": "Do longer answers win?",
+    "own-family": "Do judges favour models of their own family?",
+    "drift": "Did judges change while they judged?",
+    "judge-agreement": "Does a judge disagree with all others?",
+    "alike-judges": "Are two judges so alike that they count as hardly more than one?",
+    "people-agreement": "Do judges agree with people?",
+}
+"""What each check of the audit asks, for readers who have not seen the project."""
+
+DEFINITIONS: Mapping[str, str] = {
+    "Elo": "A rating on the scale where 100 points more win 64% of battles, 200 points 76% and 400 points 91%, ties "
+    "as halves. Only differences mean anything; the mean of the models rated here is fixed.",
+    "interval": "Where the rating lies at the stated level, given these judges; by instruction where instructions are "
+    "known, since verdicts on one instruction share their noise. It says nothing of what other judges would find.",
+    "rank": "The range of places that the intervals of all differences allow, at the same level.",
+    "not distinguished": "Models whose difference from the first of their set is within what chance makes.",
+    "judgment": "What one judge says of one battle: its verdicts in both orders together.",
+    "flip": "A battle judged in both orders whose two verdicts named opposite winners.",
+    "seen and expected": "The share of verdicts a model won against another, ties as halves; and the share that their "
+    "ratings predict.",
+    "reliability": "Pairs of models put together by the share of wins that the ratings predict for the better one, "
+    "beside the share that the judge gave it. A judge who separates models as all judges together has equal columns; "
+    "a share closer to 50% is a judge who separates them less.",
+    "first place": "Share of decided verdicts for the completion shown first; 50% is no taste for a place.",
+    "slope": "How much of a rating difference a judge sees; 1 is as much as all judges together.",
+    "worry, unsure, fine": "A check of the data beyond its threshold and beyond chance; beyond its threshold, though "
+    "harmless; within it.",
+    "Kendall's tau": "Agreement of two orders: 1 the same, 0 unrelated, -1 reversed.",
+}
+"""What the figures of the report mean."""
+
+
+def elo_with_interval(row: Mapping[str, Any], level: float) -> str:
+    """The rating of a board's row with its interval in words; a missing end is said to be missing.
+
+    >>> elo_with_interval({"elo": 1100.4, "lo": 1050.0, "hi": None}, 0.95)
+    '1100 Elo points (95% interval: at least 1050, no upper end)'
+    """
+    elo = row.get("elo")
+    text = "no Elo rating" if elo is None else f"{elo:.0f} Elo points"
+    bounds = range_text(row.get("lo"), row.get("hi"))
+    return text if bounds == "none" else f"{text} ({100 * level:g}% interval: {bounds})"
+
+
+def range_text(lo: float | None, hi: float | None) -> str:
+    """An interval in words.
+
+    >>> range_text(1.0, 2.0), range_text(None, 2.0), range_text(None, None)
+    ('1 to 2', 'no lower end, at most 2', 'none')
+    """
+    if lo is None and hi is None:
+        return "none"
+    if lo is None:
+        return f"no lower end, at most {hi:.0f}"
+    return f"at least {lo:.0f}, no upper end" if hi is None else f"{lo:.0f} to {hi:.0f}"
+
+
+def cost_text(cost: Mapping[str, Any] | None, origin: str | None) -> str:
+    """What the verdicts cost, as the end of a sentence."""
+    if cost is None:
+        return "what they cost is not known"
+    if cost["nano"] == 0:
+        free = "of simulated judges, which cost nothing" if origin == "simulated" else "without any cost on record"
+        return f"for {counted(cost['calls'], 'call')} {free}"
+    reserved = cost["reserved_nano"]
+    beside = f", of which {money(reserved)} is an upper bound for calls without a price" if reserved else ""
+    return f"for {money(cost['nano'])} in {counted(cost['calls'], 'call')}{beside}"
+
+
+def answer(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Who leads, who is not distinguished from it, by which judges, on how much, at what cost: facts and sentences."""
+    board, counts = document["board"], document["counts"]
+    rows, level = board["models"], board["diagnostics"].get("level") or 0.95
+    names = [short(one) for one in counts["judges"]]
+    judges = f"{counted(len(names), 'judge')} ({few(names)})"
+    instructions = counted(counts["instructions"], "instruction") if counts["instructions"] else "unnamed instructions"
+    basis = (
+        f"by {judges} on {instructions}, {counted(counts['verdicts'], 'verdict')}, "
+        f"{cost_text(document['cost'], board['verdicts'])}"
+    )
+    origin = ORIGINS.get(board["verdicts"] or "", "the origin of the verdicts is not known")
+    found: dict[str, Any] = {"leader": None, "tied": [], "basis": basis, "origin": origin}
+    if not rows:
+        reason = board["diagnostics"].get("reason") or "there is no judgment that could be read"
+        return found | {"sentence": f"No model can be rated, {basis}: {reason}; {origin}."}
+    first = {**rows[0], "model": short(rows[0]["model"])}
+    tied = [one["model"] for one in rows[1:] if one.get("tier") is not None and one["tier"] == first.get("tier")]
+    found |= {"leader": rows[0]["model"], "tied": tied}
+    groups = len(board["diagnostics"].get("groups") or ()) > 1
+    lead = f"{first['model']} leads with {elo_with_interval(first, level)}"
+    if first.get("elo") is None:
+        lead = f"{first['model']} is first in the order of {board['method']}, which gives no distances"
+    if groups:
+        lead += " in the largest of several groups of models that no verdicts join"
+    return found | {"sentence": f"{lead}{_tie_text(first, tied, counts['models'])}, {basis}; {origin}."}
+
+
+def _tie_text(first: Mapping[str, Any], tied: Sequence[str], models: int) -> str:
+    if first.get("tier") is None:
+        return "; these verdicts cannot show how certain that is"
+    if tied:
+        return f"; {few([short(one) for one in tied], 8)} cannot be distinguished from it"
+    return f", ahead of every other of {models} models beyond chance" if models > 1 else ""
+
+
+def short(name: str, most: int = 80) -> str:
+    """A name on one line, short enough for a sentence.
+
+    >>> short("a\\nb"), short("x" * 100, 4)
+    ('a b', 'xxx…')
+    """
+    line = " ".join(name[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -16,7 +16,7 @@ from venire.arena.records import Status
 from venire.ratings.agreement.calibration import calibration
 from venire.ratings.am_elo.evaluation import evaluate_rows
 from venire.ratings.data.judgments import select_battles
-from venire.ratings.data.validation import finite_or_none
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.position import position_effects
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
@@ -200,22 +200,36 @@ def calibration_rows(source: ChartSource) -> tuple[list[Row], Mapping[str, float
 
 
 def learning_rows(source: ChartSource) -> list[Row]:
-    """The rating of each model from the first verdicts alone, at some numbers of them; None where it has none yet."""
+    """The rating of each model from the first verdicts alone, at some numbers of them; None where it has none yet.
+
+    Ratings are about the mean of the models that have any: as long as some have none, the others keep the mean of their
+    last ratings, unless anchors say where they are.
+    """
     if source.in_time is None:
         raise InputError("the order in which these verdicts were given is not known")
     battles = source.in_time()
     options = replace(source.options, replicates=0)
+    last = _rated_together(rate(battles, source.method, options))
     rows: list[Row] = []
     for count in np.unique(np.linspace(0, len(battles.label), _CUTS + 1).round().astype(int))[1:].tolist():
         try:
             rated = rate(select_battles(battles, np.arange(count)), source.method, options)
         except VenireError:  # too few verdicts for this method yet
             continue
-        group = largest_group(rated)
-        for code, name in enumerate(rated.ratings.models):
-            inside = group is not None and rated.group[code] == group
-            elo = finite_or_none(float(rated.ratings.elo[code])) if inside else None
-            rows.append({"model": name, "verdicts": count, "elo": elo})
-    if not any(one["elo"] is not None for one in rows):
-        raise InputError("no number of the first verdicts gives two models ratings on one scale")
+        elo = {name: value for name, value in _rated_together(rated).items() if name in last}
+        gap = sum(last[name] - value for name, value in elo.items()) / max(len(elo), 1)
+        shift = gap if len(elo) < len(last) and not options.anchors else 0.0
+        rows += [
+            {"model": name, "verdicts": count, "elo": elo[name] + shift if name in elo else None}
+            for name in rated.ratings.models
+        ]
+    if not last:
+        raise InputError("no two models have ratings on one scale")
     return rows
+
+
+def _rated_together(rated: Rated) -> dict[str, float]:
+    """Elo by model, of the largest group of models that were rated together."""
+    group = largest_group(rated)
+    inside = np.flatnonzero((rated.group == group) & np.isfinite(rated.ratings.elo)) if group is not None else ()
+    return {rated.ratings.models[code]: float(rated.ratings.elo[code]) for code in inside}

@@ -44,6 +44,8 @@ CHART_KINDS = (
 _MARK, _OTHER, _FAINT, _BAND, _RULE = "#2a5db0", "#b4552d", "#5b6775", "#eef2f8", "#9aa5b1"
 _INK = "#1d2733"
 _COLOURS = (_MARK, _OTHER, "#2f7d5b", "#8b3a8f", "#c58b17", "#4a7c99", "#a3264a", "#7a6a55", "#6a4fb0", "#5b6775")
+_FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
+"""Fonts of one width: letters are measured where a chart is drawn, and a file of it is shown elsewhere."""
 _ROW = 24
 _NAME = 240
 """Pixels of a name before it is cut; a tooltip has all of it."""
@@ -84,7 +86,8 @@ def _altair() -> Any:
 def _styled(made: Any) -> Any:
     axis = {"labelColor": _FAINT, "titleColor": _FAINT, "gridColor": "#dde3ea", "domainColor": "#dde3ea"}
     axis |= {"tickColor": "#dde3ea", "titleFontWeight": "normal"}
-    made = made.configure(font="system-ui, sans-serif", background="white").configure_view(strokeWidth=0)
+    room = {"left": 12, "right": 28, "top": 6, "bottom": 6}
+    made = made.configure(font=_FONT, background="white", padding=room).configure_view(strokeWidth=0)
     made = made.configure_axis(**axis).configure_legend(title=None, orient="top", labelLimit=_NAME, columns=4)
     return made.configure_title(anchor="start", fontWeight="normal", subtitleColor=_FAINT, offset=8, limit=760)
 
@@ -121,7 +124,7 @@ def intervals(rows: Sequence[Row], name: str, panels: Sequence[Panel], title: st
     """
     alt = _altair()
     charts = [_panel(alt, rows, name, one, first=not number) for number, one in enumerate(panels)]
-    whole = alt.hconcat(*charts, spacing=24) if len(charts) > 1 else charts[0]
+    whole = alt.hconcat(*charts, spacing=36) if len(charts) > 1 else charts[0]
     return _styled(whole.properties(title=alt.TitleParams(title, subtitle=list(notes))))
 
 

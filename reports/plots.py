@@ -235,7 +235,10 @@ def _calibration(source: ChartSource) -> Any:
 
 def _learning(source: ChartSource) -> Any:
     rows = learning_rows(source)
-    notes = [f"{source.method} from the first verdicts alone; the mean of the rated models is kept"]
+    notes = [
+        f"{source.method} from the first verdicts alone",
+        "Until all models have ratings, the others keep their last mean",
+    ]
     return curves(rows, "verdicts", "elo", "Ratings as verdicts came in", source.sequence, "Elo", notes)
 
 

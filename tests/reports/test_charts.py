@@ -139,6 +139,17 @@ def test_learning_ends_at_the_ratings_of_the_board(board: vn.Board) -> None:
     assert len({row["verdicts"] for row in rows}) > 10
 
 
+def test_models_that_come_late_do_not_move_the_others_in_a_learning_curve() -> None:
+    early = [{"model_a": "a", "model_b": "b", "winner": "ab"[n % 2]} for n in range(60)]
+    late = [{"model_a": "ab"[n % 2], "model_b": "c", "winner": "c" if n % 4 < 2 else "ab"[n % 2]} for n in range(60)]
+    strong = [{"model_a": "c", "model_b": "d", "winner": "d" if n % 10 else "c"} for n in range(60)]
+    board = vn.rate([*early, *late, *strong])
+    assert board.evidence is not None
+    rows = [row for row in learning_rows(board.evidence) if row["model"] == "a" and row["elo"] is not None]
+    assert len({row["verdicts"] for row in rows}) > 12
+    assert max(row["elo"] for row in rows) - min(row["elo"] for row in rows) < 60.0  # and d takes 95 from the mean
+
+
 def test_calibration_is_of_judgments_that_the_ratings_have_not_seen(board: vn.Board) -> None:
     assert board.evidence is not None
     rows, whole = calibration_rows(board.evidence)

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import venire as vn
+from venire.arena.battles import Battles
+from venire.storage.read.frames import battles_in_time, campaigns
 
 LIBRARIES = [("pandas", "to_pandas"), ("polars", "to_polars"), ("pyarrow", "to_arrow")]
 
@@ -93,20 +96,41 @@ def test_the_kinds_of_a_store_s_board_are_drawn_and_its_session_has_the_same(jud
     assert inside == board.plot("learning").to_json()
 
 
-def test_learning_is_in_the_order_in_which_verdicts_were_given_and_costs_are_read(store: Path) -> None:
-    board, audit = vn.rate(store), vn.audit(store)
-    assert board.evidence is not None
-    assert audit.evidence is not None
-    assert board.evidence.in_time is not None
-    assert audit.evidence.in_time is not None
-    timed, again = board.evidence.in_time(), audit.evidence.in_time()
-    assert len(timed.label) == len(again.label) == sum(board.diagnostics["statuses"].values())
-    names = [[table.instructions[code] for code in table.instruction] for table in (timed, again)]
-    assert names[0] == names[1]
-    assert board.evidence.costs is not None
-    assert sum(one.count for one in board.evidence.costs().judges) == len(timed.label)
+def test_learning_is_in_the_order_in_which_verdicts_were_given(store: Path) -> None:
+    with vn.open_store(store) as opened:
+        timed = battles_in_time(opened, campaigns(opened)[0].id)
+    given = dict(zip(keys(timed.battles), timed.seconds.tolist(), strict=True))
+    for one in (vn.rate(store), vn.audit(store)):
+        assert one.evidence is not None
+        assert one.evidence.in_time is not None
+        times = [given[key] for key in keys(one.evidence.in_time())]
+        assert times == sorted(given.values())
+        assert times[0] < times[-1]
+
+
+def keys(battles: Battles) -> list[tuple[Any, ...]]:
+    """What was shown to whom, one a verdict."""
+    names = zip(battles.model_a, battles.model_b, battles.judge, battles.instruction, strict=True)
+    models = [
+        ({battles.models[a], battles.models[b]}, battles.judges[judge], battles.instructions[text])
+        for a, b, judge, text in names
+    ]
+    first = np.where(battles.swapped, battles.model_b, battles.model_a)
+    return [
+        (*sorted(both), judge, text, battles.models[code])
+        for (both, judge, text), code in zip(models, first, strict=True)
+    ]
+
+
+def test_cost_is_drawn_where_a_call_had_a_price(judged: Callable[..., Path]) -> None:
     with pytest.raises(vn.InputError, match="no cost chart: no call cost anything"):
-        board.plot("cost")
+        vn.rate(judged()).plot("cost")
+    priced = vn.rate(judged(name="priced.toml", judge="price = { input = 3.0, output = 15.0 }"))
+    assert priced.evidence is not None
+    assert priced.evidence.costs is not None
+    costs = priced.evidence.costs().judges
+    assert sum(one.count for one in costs) == sum(priced.diagnostics["statuses"].values())
+    assert f"Cost of judges: ${sum(one.nano for one in costs) / 1e9:.2f} in all" in priced.plot("cost").to_json()
 
 
 def test_a_placement_draws_the_board_with_the_model_its_ratings_and_people_s_scale(store: Path) -> None:

@@ -38,6 +38,7 @@ from venire.cli.options import (
     WHERE,
     named_stores,
 )
+from venire.cli.report import write_report
 
 __all__ = ["rate"]
 
@@ -176,6 +177,9 @@ def rate(
     positions: bool = typer.Option(
         False, "--positions", rich_help_panel=FIGURES, help="Audit battles shown several times in each order."
     ),
+    report: Path | None = typer.Option(
+        None, "--report", metavar="FILE", help="Also write a report: .html, .md or .json (venire report)."
+    ),
     people: bool = typer.Option(
         False, "--people", rich_help_panel=FIGURES, help="Rankings of single instructions against the reference."
     ),
@@ -224,6 +228,8 @@ def rate(
         seconds=seconds,
         order=order,
     )
+    if report is not None:
+        _refuse_for_report(method, compare)
     figures = Figures(folds, steady, contrast if any(contrast) else None, half_width, positions, people)
     if compare:
         if figures != Figures():
@@ -245,3 +251,13 @@ def rate(
         show_figures(screen, board.diagnostics)
         if is_store(source.paths[0]):
             show_pages_hint(console(stderr=True), source.paths[0])
+    if report is not None:
+        write_report(source, report, None, method=method[0] if method else None, options=options)
+
+
+def _refuse_for_report(methods: list[str], compare: bool) -> None:
+    """Raises InputError where a report would be of another board than the one that is shown."""
+    from venire.arena.errors import InputError
+
+    if compare or len(methods) > 1:
+        raise InputError("--report is of one method and compares others by itself: leave --compare out")

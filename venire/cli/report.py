@@ -26,6 +26,7 @@ from venire.cli.options import (
 
 if TYPE_CHECKING:
     from venire.boards.rate import Source
+    from venire.ratings.inference.options import Options
 
 __all__ = ["report", "write_report"]
 
@@ -91,7 +92,14 @@ def report(
     write_report(source, out, form, method=method)
 
 
-def write_report(source: Source, out: Path | None, form: ReportForm | None, *, method: str | None = None) -> None:
+def write_report(
+    source: Source,
+    out: Path | None,
+    form: ReportForm | None,
+    *,
+    method: str | None = None,
+    options: Options | None = None,
+) -> None:
     """Make a report and write it to a file or to standard output.
 
     Raises InputError for HTML without a file, for a file that is one of the sources, and as `report_document` does.
@@ -107,7 +115,7 @@ def write_report(source: Source, out: Path | None, form: ReportForm | None, *, m
             raise InputError(f"{out} is what the report is made of: write it to another file")
         if out.is_dir() or not out.resolve().parent.is_dir():
             raise InputError(f"{out}: name a file in a folder that is there")
-    text = _rendered(_document(source, method), chosen)
+    text = _rendered(_document(source, method, options), chosen)
     if out is not None and to_file:
         part = out.with_name(out.name + ".part")
         part.write_text(text, encoding="utf-8", errors="replace")
@@ -122,14 +130,14 @@ def _form_of(out: Path | None) -> ReportForm:
     return {".md": ReportForm.MD, ".json": ReportForm.JSON}.get(suffix, ReportForm.HTML)
 
 
-def _document(source: Source, method: str | None) -> dict[str, Any]:
+def _document(source: Source, method: str | None, options: Options | None) -> dict[str, Any]:
     import shlex
     import sys
 
     _need_extra()
     from venire.reporting.document import report_document
 
-    return report_document(source, method=method, command=shlex.join(["venire", *sys.argv[1:]]))
+    return report_document(source, method=method, options=options, command=shlex.join(["venire", *sys.argv[1:]]))
 
 
 def _need_extra() -> None:

@@ -32,12 +32,12 @@ def read_for_board(
     return verdicts, method
 
 
-def board_document(verdicts: Any, method: str | None) -> dict[str, Any]:
+def board_document(verdicts: Any, method: str | None, options: Any = None) -> dict[str, Any]:
     """The document of a board, and how its verdicts were seen to come out (`seen`: A, B, wins of A, verdicts).
 
     Wins have ties as halves; of ballots nothing is seen pair by pair. Raises InputError as `venire.boards.rate` does.
     """
-    found: dict[str, Any] = verdicts.board(method).to_json()
+    found: dict[str, Any] = verdicts.board(method, options).to_json()
     battles = verdicts.battles
     return found | {"seen": [] if battles.ballots is not None else _pairs_seen(battles)}
 

@@ -39,34 +39,43 @@ FORMAT = 1
 _MAX_CATEGORIES = 16
 
 
-def report_document(source: Source, *, method: str | None = None, command: str = "venire report") -> dict[str, Any]:
+def report_document(
+    source: Source,
+    *,
+    method: str | None = None,
+    options: Options | None = None,
+    command: str = "venire report",
+) -> dict[str, Any]:
     """The report of a store's campaign, or of files or a table of verdicts, as plain JSON values.
 
-    `method` is as in `venire.rate`; `command` is what made the report, for whoever repeats it. A section about which
-    there is nothing to say is None, and `left_out` says why. Raises InputError as `venire.rate` does.
+    `method` and `options` are as in `venire.rate`; `command` is what made the report, for whoever repeats it. A section
+    about which there is nothing to say is None, and `left_out` says why. Raises InputError as `venire.rate` does.
 
     >>> report_document(Source((Path("campaign.duckdb"),)))["answer"]["leader"]
     'strong'
     """
-    verdicts = read(source)
+    verdicts = read(source, () if options is None else options.covariates)
     verdicts.refuse_grades_alone()
     if not is_store(source.paths[0]):
-        return _document(source, verdicts, method, command, None, None)
+        return _document(source, verdicts, method, options, command, None, None)
     with reading(source.paths[0]) as store:
-        return _document(source, verdicts, method, command, store, choose_campaign(store, source.campaign))
+        campaign = choose_campaign(store, source.campaign)
+        return _document(source, verdicts, method, options, command, store, campaign)
 
 
 def _document(
     source: Source,
     verdicts: Verdicts,
     method: str | None,
+    asked: Options | None,
     command: str,
     store: Store | None,
     campaign: frames.CampaignRow | None,
 ) -> dict[str, Any]:
     left_out: list[dict[str, str]] = []
-    board = board_document(verdicts, method)
-    options = Options(seed=verdicts.seed, level=board["diagnostics"].get("level") or Options().level)
+    board = board_document(verdicts, method, asked)
+    seed = verdicts.seed if asked is None else asked.seed
+    options = Options(seed=seed, level=board["diagnostics"].get("level") or Options().level)
     table = None
     if store is not None and campaign is not None:
         table = TrialTable(store, campaign.id)
@@ -100,7 +109,7 @@ def _document(
     found["reliability"] = reliability(battles, elo)
     found["agreement"] = [] if table is None else agreement_rows(table)
     found["audit"] = _audit(source, verdicts, store, campaign, left_out)
-    found["how"] = _how(found, verdicts, store, campaign)
+    found["how"] = _how(found, verdicts, store, campaign, seed)
     found["prompts"] = [] if store is None or campaign is None else _prompts(store, campaign.id)
     found["battles"] = [] if store is None or table is None else example_battles(store, table, board["models"])
     if store is None:
@@ -124,7 +133,7 @@ def _document(
     found["definitions"] = {**DEFINITIONS, **{key.replace("_", " "): words for key, words in MEANINGS.items()}}
     found["repeat"] = {
         "command": command,
-        "seed": verdicts.seed,
+        "seed": options.seed,
         "verdicts_sha256": verdict_digest(battles),
         "source": [Path(str(one)).name for one in source.paths],
         "campaign": None if campaign is None else campaign.name,
@@ -269,7 +278,11 @@ def _prompts(store: Store, campaign: int) -> list[dict[str, Any]]:
 
 
 def _how(
-    document: Mapping[str, Any], verdicts: Verdicts, store: Store | None, campaign: frames.CampaignRow | None
+    document: Mapping[str, Any],
+    verdicts: Verdicts,
+    store: Store | None,
+    campaign: frames.CampaignRow | None,
+    seed: int,
 ) -> list[str]:
     """How the report's figures came about, in sentences for a section on methods."""
     found = [] if store is None or campaign is None else _campaign_sentences(store, campaign)
@@ -295,7 +308,7 @@ def _how(
         "distinguished are at the same level."
     )
     found.append(
-        f"Computed by venire {document['venire']} on Python {platform.python_version()} with seed {verdicts.seed}, "
+        f"Computed by venire {document['venire']} on Python {platform.python_version()} with seed {seed}, "
         f"on {document['made_at'][:10]}."
     )
     return found

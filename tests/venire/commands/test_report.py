@@ -168,3 +168,14 @@ def test_the_form_follows_the_file_s_name(venire: Venire, table: Path, tmp_path:
         assert venire("report", table, "-o", tmp_path / name).code == 0
         assert (tmp_path / name).read_text(encoding="utf-8").lstrip().startswith(start)
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["report"] == 1
+
+
+def test_rate_writes_the_report_of_the_board_that_it_shows(venire: Venire, table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    done = venire("rate", table, "--json", "--anchor", "oak=1500", "--level", "0.9", "--report", out)
+    assert done.code == 0, done.err
+    board, document = done.json(), json.loads(out.read_text(encoding="utf-8"))
+    assert document["board"]["models"] == board["models"]
+    assert document["board"]["diagnostics"]["level"] == 0.9
+    assert "90% interval" in document["answer"]["sentence"] or "90% intervals" in " ".join(document["how"])
+    assert venire("rate", table, "--compare", "--report", out).code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = [
+    "AnnotationSample",
     "BattleOrder",
     "BothBad",
     "Flips",
@@ -59,3 +60,6 @@ VerdictOrigin = Literal["real", "recorded", "simulated", "people"]
 
 KeptPairs = Literal["agreed", "decided", "every"]
 """Judgments that become preference pairs: both orders name the winner, they favour it, or each verdict that has one."""
+
+AnnotationSample = Literal["random", "disputed", "decisive"]
+"""Which battles people vote on: by chance, where judges differ most, or where the order of two models is in doubt."""

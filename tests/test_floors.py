@@ -117,7 +117,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("wording", "status", "loops", "endpoints", "feedback", "boards", "conversations"),
         ("live", "reading"),
         ("session",),
-        ("telemetry", "doctor", "placement", "experiments", "forecasts", "prompts", "testing", "reporting"),
+        ("telemetry", "doctor", "placement", "experiments", "forecasts", "annotation", "prompts", "testing", "reporting"),
         ("render",),
         ("api",),
         ("cli",),

@@ -65,3 +65,16 @@ insert into made.vote select mn.new, mi.new, ma.new, mb.new, v.swapped, v.repeat
 select count(*), min('a vote of annotator ' || v.annotator || ' on instruction ' || v.instruction) from vote v
   where not exists (select 1 from annotator n join people p on p.id = n.people where n.id = v.annotator) or not exists (select 1 from instruction i where i.id = v.instruction)
     or not exists (select 1 from model m where m.id = v.model_a) or not exists (select 1 from model m where m.id = v.model_b);
+
+-- name: votable_completions
+-- Every first answer as it came: whose it is and on which instruction, by name, and a hash of its text to find equal ones.
+select c.id, m.name model, i.external_id instruction, hash(c.text) text_hash
+  from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction where c.sample = 1 and c.variant = '' order by c.id;
+
+-- name: completions_to_show
+-- The key and the text of some completions, with what they answer.
+select c.id, c.completion_key, c.text, i.turns from completion c join instruction i on i.id = c.instruction where c.id in (select unnest($completions::integer[]));
+
+-- name: completion_keys
+-- Whose completion is known by which key, and on which instruction, by name.
+select c.completion_key, m.name, i.external_id from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction where c.variant = '';

@@ -2,6 +2,9 @@
 
 A vote is known by who gave it, on which instruction, between which models, in which order (where that is known), and
 by its number among the votes of this annotator on this showing. So the same file adds nothing the second time.
+
+The table of a page of `venire annotate` names no model and no instruction: it has codes of completions, which only the
+store that the page was made of can read (`storage.read.blind_battles`).
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from venire.arena.battles import Battles
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
+from venire.storage.read.blind_battles import completions_by_code
 from venire.storage.store.store import Commit, Row, Store
 from venire.storage.transfer.formats import read_verdicts
 from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battle_table
@@ -31,6 +35,10 @@ __all__ = ["AddedVotes", "VoteFile", "add_votes", "read_votes"]
 
 _CHUNK = 2_000
 _MAX_REPEAT = 2**15 - 1
+_BLIND = {"first": "answer_1", "second": "answer_2", "verdict": "winner"}
+"""Our columns and those of a page's table, whose answers are codes of completions."""
+_OF_A_PAGE = frozenset({"page", "battle", "voted_at"})
+"""Columns of a page's table that say nothing of a vote."""
 _WINNERS = {1: "the first of them", 0: "a tie", -1: "the second of them"}
 
 
@@ -48,6 +56,8 @@ class VoteFile:
     origins: frozenset[str] = frozenset()
     left_aside: Sequence[str] = ()
     """Columns of a plain table of which nothing was read."""
+    blind: bool = False
+    """It is the table of a page of `venire annotate`: its models are codes of completions."""
 
     def at(self, place: int) -> str:
         """Where a vote stands, for messages."""
@@ -75,21 +85,30 @@ def read_votes(
 ) -> VoteFile:
     """The votes of a file that `venire rate` reads; `form`, `mapping`, `values`, `where`, `both_bad` are as there.
 
-    A column `annotator` is taken for `judge`, which it may be called as well. Raises InputError that names file, row
+    A column `annotator` is taken for `judge`, which it may be called as well. The table of a page of `venire annotate`
+    is known by its columns, and its codes are read by `add_votes`. Raises InputError that names file, row
     and value: for a file without instructions, and for weights and shares, which a vote has not.
     """
     if {"judge", "annotator"} <= mapping.keys():
         raise InputError(f"{path}: --map names both judge and annotator; a table of votes has one of them")
     named = {"judge" if ours == "annotator" else ours: theirs for ours, theirs in mapping.items()}
-    found = read_verdicts([path], form, mapping=named, where=where, values=values)
+    blind = form is None and _is_of_a_page(path)
+    named = _BLIND | named if blind else named
+    found = None if blind else read_verdicts([path], form, mapping=named, where=where, values=values)
     if found is not None:
         given = VoteFile(path, found.fitted(both_bad), None)
     else:
         table = read_battle_table(path, named, values=values, where=where)
-        aside = [name for name in table.left_aside if name != "origin"]
-        given = VoteFile(path, table.battles, table.rows, _origins(path, named, where), aside)
+        known = {"origin", *(_OF_A_PAGE if blind else ())}
+        aside = [name for name in table.left_aside if name not in known]
+        given = VoteFile(path, table.battles, table.rows, _origins(path, named, where), aside, blind)
     _refuse_no_votes(given)
     return given
+
+
+def _is_of_a_page(path: Path) -> bool:
+    with closing((table := open_table(path)).connection):
+        return table.columns.keys() >= {"page", *_BLIND.values()} and "instruction_id" not in table.columns
 
 
 def _origins(path: Path, mapping: Mapping[str, str], where: Mapping[str, str | Sequence[str]]) -> frozenset[str]:
@@ -106,7 +125,7 @@ def _origins(path: Path, mapping: Mapping[str, str], where: Mapping[str, str | S
 
 def _refuse_no_votes(given: VoteFile) -> None:
     battles = given.battles
-    if not battles.instructions:
+    if not (battles.instructions or given.blind):
         raise InputError(
             f"{given.path}: no column of instructions, and votes are kept by instruction; where another column holds "
             "their ids: --map instruction_id=COLUMN"
@@ -123,40 +142,93 @@ def _refuse_no_votes(given: VoteFile) -> None:
             )
 
 
-def add_votes(store: Store, name: str, given: VoteFile, *, origin: Origin | None = None) -> AddedVotes:
+def add_votes(store: Store, name: str, *given: VoteFile, origin: Origin | None = None) -> AddedVotes:
     """Bring votes into a store under the name of a group of people; what is there already is left as it is.
+
+    Of several files all are brought in, or none.
 
     A file without annotators holds the votes of one, called as the group. An annotator's votes on one showing are
     numbered in the order of the rows, unless the file numbers them (`repeat`). `origin` is that of the votes, by
     default "people", or "simulated" where the annotators are simulated models by their names or the file's own column
     `origin`.
 
-    Raises InputError, with nothing imported, for a model or an instruction that the store does not have, for a vote
+    Raises InputError, with nothing imported, for a model, an instruction or the code of a completion that the store
+    does not have, for a vote
     that is in the store with another winner, and for a group whose votes are of another origin.
     """
     if not name.strip() or not name.isprintable():
         raise InputError(f"{name!r} is no name for a group of people: give it some letters")
+    named = [_with_names(store, one) if one.blind else one for one in given]
     with store.commit() as commit:
-        staged = _staged(store, given, name)
-        _refuse_repeated(store, commit, given, staged)
-        people = _group(store, commit, name, origin or _origin(given), given)
-        if clash := store.rows("clashing_vote", people=people):
-            row, annotator, *battle, label = clash[0]
-            raise InputError(
-                f"{_place(given, row)}: {annotator!r} has voted {_in_words(store, battle, label)} already: nothing "
-                "was imported; if both votes were given, number them in a column repeat, or name each annotator"
-            )
-        before = commit.written
-        commit.run("insert_annotators", people=people)
-        annotators, before = commit.written - before, commit.written
-        commit.run("insert_votes", people=people, batch=commit.batch)
-        votes = commit.written - before
-        if votes:
-            detail = json.dumps({"people": name, "file": given.path.name, "votes": votes}, ensure_ascii=False)
-            now = store.clock.wall()
-            commit.run("insert_event", now=now, campaign=None, kind="votes", detail=detail, batch=commit.batch)
+        added = [_add(store, commit, name, one, origin) for one in named]
+    return AddedVotes(
+        votes=sum(one.votes for one in added),
+        annotators=sum(one.annotators for one in added),
+        known=sum(one.known for one in added),
+        without_winner=sum(one.without_winner for one in added),
+    )
+
+
+def _add(store: Store, commit: Commit, name: str, given: VoteFile, origin: Origin | None) -> AddedVotes:
+    """One file's votes, within a commit of all."""
+    staged = _staged(store, given, name)
+    _refuse_repeated(store, commit, given, staged)
+    people = _group(store, commit, name, origin or _origin(given), given)
+    if clash := store.rows("clashing_vote", people=people):
+        row, annotator, *battle, label = clash[0]
+        raise InputError(
+            f"{_place(given, row)}: {annotator!r} has voted {_in_words(store, battle, label)} already: nothing "
+            "was imported; if both votes were given, number them in a column repeat, or name each annotator"
+        )
+    before = commit.written
+    commit.run("insert_annotators", people=people)
+    annotators, before = commit.written - before, commit.written
+    commit.run("insert_votes", people=people, batch=commit.batch)
+    votes = commit.written - before
+    if votes:
+        detail = json.dumps({"people": name, "file": given.path.name, "votes": votes}, ensure_ascii=False)
+        now = store.clock.wall()
+        commit.run("insert_event", now=now, campaign=None, kind="votes", detail=detail, batch=commit.batch)
     without = int(np.count_nonzero(given.battles.status != Status.OK))
     return AddedVotes(votes, annotators, len(staged) - votes, without)
+
+
+def _with_names(store: Store, given: VoteFile) -> VoteFile:
+    """The votes of a page's table with models and instructions for the codes of completions.
+
+    Raises InputError for a code that is of no completion of this store, and for two that are no battle.
+    """
+    battles, known = given.battles, completions_by_code(store)
+    sides = (battles.model_a, battles.model_b)
+    missing = [code for code, one in enumerate(battles.models) if one not in known]
+    if missing:
+        place = int(np.argmax(np.logical_or(*(np.isin(side, missing) for side in sides))))
+        code = next(battles.models[side[place]] for side in sides if int(side[place]) in missing)
+        raise InputError(
+            f"{given.at(place)}: {code!r} is the code of no completion in {store.path}: nothing was imported; this "
+            "table is of a page that was made of another store, or was changed. Import it into the store of its page; "
+            "`venire store merge` brings votes together"
+        )
+    models = tuple(sorted({known[one][0] for one in battles.models}))
+    instructions = tuple(sorted({known[one][1] for one in battles.models}))
+    model = np.array([models.index(known[one][0]) for one in battles.models], dtype=np.int32)
+    asked = np.array([instructions.index(known[one][1]) for one in battles.models], dtype=np.int32)
+    a, b = sides
+    wrong = (asked[a] != asked[b]) | (model[a] == model[b]) if len(a) else np.zeros(0, dtype=np.bool_)
+    if wrong.any():
+        raise InputError(
+            f"{given.at(int(np.argmax(wrong)))}: answer_1 and answer_2 are not of two models on one instruction: "
+            "nothing was imported; the table was changed after the page had made it"
+        )
+    named = replace(
+        battles,
+        models=models,
+        instructions=instructions,
+        model_a=model[a] if len(a) else a,
+        model_b=model[b] if len(b) else b,
+        instruction=asked[a] if len(a) else battles.instruction,
+    )
+    return replace(given, battles=named, blind=False)
 
 
 def _origin(given: VoteFile) -> Origin:

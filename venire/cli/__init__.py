@@ -18,6 +18,7 @@ import typer
 
 from venire.arena.errors import InputError, VenireError
 from venire.cli import (
+    annotate,
     audit,
     bring,
     demo,
@@ -90,6 +91,7 @@ for name, verb in (
     ("rate", rate.rate),
     ("report", report.report),
     ("place", place.place),
+    ("annotate", annotate.annotate),
     ("prices", prices.prices),
     ("methods", parts.methods),
     ("formats", parts.formats),

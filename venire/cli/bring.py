@@ -88,7 +88,12 @@ def table(
 
 @app.command(cls=Verb)
 def votes(
-    path: Path = typer.Argument(..., help="A table of votes (model_a, model_b, winner, instruction_id[, annotator])."),
+    paths: list[Path] = typer.Argument(
+        ...,
+        metavar="FILE...",
+        help="Tables that a page of `venire annotate` handed out, or of model_a, model_b, winner, instruction_id[, "
+        "annotator].",
+    ),
     name: str = typer.Option(..., "--as", metavar="NAME", help="What these people are called from now on."),
     store: Path = _STORE,
     mapping: list[str] = MAPPING,
@@ -98,11 +103,12 @@ def votes(
     both_bad: BothBad | None = BOTH_BAD,
     as_json: bool = JSON,
 ) -> None:
-    """Import what people said of pairs of completions: all of a file, or nothing.
+    """Import what people said of pairs of completions: all of the files, or nothing.
 
     Any pairs and instructions of the store, any number of annotators. The same file twice adds nothing.
 
     Examples:
+      venire import votes votes-*.csv --as crowd --store first    # of the pages of `venire annotate`
       venire import votes votes.csv --as crowd --store first
       venire import votes votes.parquet --as experts --map annotator=rater --where kind=expert --store first
     """
@@ -115,26 +121,31 @@ def votes(
     from venire.storage.transfer.votes import add_votes, read_votes
     from venire.wording import plain
 
-    given = read_votes(
-        path,
-        form,
-        mapping=column_map(mapping),
-        values=value_map(values),
-        where=values_by_column(where),
-        both_bad=both_bad or "tie",
-    )
+    given = [
+        read_votes(
+            path,
+            form,
+            mapping=column_map(mapping),
+            values=value_map(values),
+            where=values_by_column(where),
+            both_bad=both_bad or "tie",
+        )
+        for path in paths
+    ]
     with open_store(store, create=False) as opened:
-        added = add_votes(opened, name, given)
+        added = add_votes(opened, name, *given)
+    aside = list(dict.fromkeys(column for one in given for column in one.left_aside))
     if as_json:
-        write_json({"store": str(store), "people": name, **asdict(added), "left_aside": list(given.left_aside)})
+        write_json({"store": str(store), "people": name, **asdict(added), "left_aside": aside})
         return
+    names = [str(path) for path in paths]
     without = f", {added.without_winner} rows without a winner left out" if added.without_winner else ""
     typer.echo(
-        f"{path}: {added.votes:,} votes of {plain(name)} new in {store} ({added.annotators:,} new annotators), "
-        f"{added.known:,} known already{without}"
+        f"{plain(few(names, 3))}: {added.votes:,} votes of {plain(name)} new in {store} ({added.annotators:,} new "
+        f"annotators), {added.known:,} known already{without}"
     )
-    if given.left_aside:
-        typer.echo(f"columns left aside: {plain(few(given.left_aside))}")
+    if aside:
+        typer.echo(f"columns left aside: {plain(few(aside))}")
 
 
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")

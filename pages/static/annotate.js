@@ -1,0 +1,146 @@
+// The one script of the page on which people vote. All texts are data: they are put in as text, never as markup.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const at = (id) => document.getElementById(id);
+  const key = `venire-annotate-${data.page}`;
+  const count = data.battles.length;
+  const KEYS = { 1: "answer_1", 2: "answer_2", 0: "tie" };
+  const COLUMNS = ["page", "battle", "answer_1", "answer_2", "winner", "annotator", "note", "voted_at"];
+
+  // What a person has done so far: votes and notes by the number of the battle, and the battle that is shown.
+  const fresh = () => ({ votes: {}, notes: {}, shown: 0, name: data.annotator });
+  let state = fresh();
+  let kept = true;
+  const load = () => {
+    try {
+      state = { ...fresh(), ...JSON.parse(localStorage.getItem(key) || "{}") };
+    } catch { kept = false; }
+    state.shown = Math.min(Math.max(0, state.shown), count);
+  };
+  const save = () => {
+    try { localStorage.setItem(key, JSON.stringify(state)); kept = true; } catch { kept = false; }
+    at("lost").hidden = kept;
+  };
+
+  const voted = () => Object.keys(state.votes).length;
+  const cell = (text) => `"${String(text).replace(/\s+/g, " ").replaceAll('"', '""')}"`;
+  const table = () => {
+    const rows = [COLUMNS.join(",")];
+    data.battles.forEach((battle, place) => {
+      const vote = state.votes[place];
+      const note = state.notes[place] || "";
+      if (!vote && !note) return;
+      const name = state.name.trim() || data.annotator;
+      rows.push([data.page, place + 1, battle.answers[0].code, battle.answers[1].code, vote ? vote.winner : "", name,
+        note, vote ? vote.at : ""].map(cell).join(","));
+    });
+    return `${rows.join("\n")}\n`;
+  };
+
+  const fill = (box, text) => {
+    box.textContent = text;
+    box.classList.toggle("empty", text === "");
+    box.scrollTop = 0;
+  };
+  const summarize = () => {
+    at("voted").textContent = `${voted()} of ${count} voted`;
+    at("progress").value = voted();
+    at("rows").value = table();
+    at("resume").hidden = voted() === count;
+    at("left").textContent = count - voted() ? `${count - voted()} battles have no vote yet.` : "All battles have a vote.";
+  };
+  const show = () => {
+    const ended = state.shown >= count;
+    at("battle").hidden = ended;
+    at("bar").hidden = ended;
+    at("end").hidden = !ended;
+    at("place").textContent = ended ? "End" : `Battle ${state.shown + 1} of ${count}`;
+    summarize();
+    if (ended) return;
+    const battle = data.battles[state.shown];
+    const vote = state.votes[state.shown];
+    fill(at("asked"), battle.asked);
+    battle.answers.forEach((answer, side) => {
+      fill(at(`text-${side + 1}`), answer.text);
+      at(`cut-${side + 1}`).hidden = !answer.cut;
+    });
+    for (const button of document.querySelectorAll("button.vote")) {
+      button.setAttribute("aria-pressed", String(Boolean(vote) && vote.winner === KEYS[button.dataset.key]));
+    }
+    for (const side of [1, 2]) at(`answer-${side}`).classList.toggle("chosen", Boolean(vote) && vote.winner === KEYS[side]);
+    at("note").value = state.notes[state.shown] || "";
+    at("noting").hidden = !at("note").value;
+    at("back").disabled = state.shown === 0;
+  };
+  const go = (place) => {
+    state.shown = Math.min(Math.max(0, place), count);
+    save();
+    show();
+    window.scrollTo(0, 0);
+    (state.shown < count ? at("heading") : at("over")).focus({ preventScroll: true });
+  };
+
+  // After a vote comes the next battle that has none, so that one that was changed does not lead through all again.
+  const next = () => {
+    for (let step = 1; step <= count; step += 1) {
+      const place = (state.shown + step) % count;
+      if (!state.votes[place]) return place;
+    }
+    return count;
+  };
+  const vote = (name) => {
+    if (state.shown >= count) return;
+    state.votes[state.shown] = { winner: KEYS[name], at: new Date().toISOString() };
+    go(next());
+  };
+  const back = () => go(state.shown - 1);
+  const forth = () => go(state.shown + 1);
+  const note = () => {
+    if (state.shown >= count) return;
+    at("noting").hidden = false;
+    at("note").focus();
+  };
+  const whole = () => {
+    const all = document.body.classList.toggle("whole");
+    at("whole").setAttribute("aria-pressed", String(all));
+  };
+
+  const download = () => {
+    const address = URL.createObjectURL(new Blob([table()], { type: "text/csv" }));
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = `votes-${data.page}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+  };
+
+  document.addEventListener("keydown", (event) => {
+    const writing = event.target.closest("input, textarea");
+    if (writing) {
+      if (event.key === "Escape") writing.blur();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const act = Object.hasOwn(KEYS, event.key) ? () => vote(event.key)
+      : { n: note, b: back, Backspace: back, f: forth, w: whole }[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+  for (const button of document.querySelectorAll("button.vote")) button.addEventListener("click", () => vote(button.dataset.key));
+  at("back").addEventListener("click", back);
+  at("again").addEventListener("click", back);
+  at("resume").addEventListener("click", () => go(next()));
+  at("write").addEventListener("click", note);
+  at("whole").addEventListener("click", whole);
+  for (const button of document.querySelectorAll("button.download")) button.addEventListener("click", download);
+  at("note").addEventListener("input", () => { state.notes[state.shown] = at("note").value; save(); summarize(); });
+  at("name").addEventListener("input", () => { state.name = at("name").value; save(); summarize(); });
+  at("rows").addEventListener("focus", () => at("rows").select());
+  window.addEventListener("storage", (event) => { if (event.key === key) { load(); at("name").value = state.name; show(); } });
+
+  load();
+  at("name").value = state.name;
+  at("progress").max = count;
+  save();
+  show();
+})();

@@ -1,0 +1,73 @@
+"""The page on which people vote: one file that stands alone, without the names of models."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+
+from markupsafe import Markup
+
+from venire.pages.rendering import render
+from venire.pages.texts import visible
+from venire.storage.read.blind_battles import BlindText
+
+__all__ = ["MAX_VOTED", "AnnotationPage", "annotation_page"]
+
+MAX_VOTED = 100_000
+"""Characters of one text that the page holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationPage:
+    """A page's HTML, and the digest of what it asks, under which a browser keeps its votes."""
+
+    digest: str
+    html: str
+
+
+def annotation_page(battles: Sequence[tuple[BlindText, BlindText]], annotator: str) -> AnnotationPage:
+    """The page of some battles, each the two completions in the order they are shown, for somebody of a name.
+
+    It holds texts and the completions' codes, and loads nothing: its policy allows its own script and style alone.
+    """
+    asked = [
+        {
+            "asked": _shown(first.asked)["text"],
+            "answers": [{"code": one.code, **_shown(one.text)} for one in (first, second)],
+        }
+        for first, second in battles
+    ]
+    content = {"annotator": annotator, "battles": asked}
+    digest = sha256(json.dumps(content).encode()).hexdigest()[:16]
+    style, script = (_static(name) for name in ("annotate.css", "annotate.js"))
+    values = {
+        "policy": f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
+        "form-action 'none'",
+        "style": Markup(style),
+        "script": Markup(script),
+        "data": _data({"page": digest, **content}),
+        "limit": MAX_VOTED,
+    }
+    return AnnotationPage(digest, render("annotate.html", values))
+
+
+def _shown(text: str) -> dict[str, str | bool]:
+    return {"text": visible(text[:MAX_VOTED]), "cut": len(text) > MAX_VOTED}
+
+
+def _data(content: object) -> Markup:
+    """JSON that ends no element and begins none, whatever its texts are."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _static(name: str) -> str:
+    return files("venire.pages").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,217 @@
+"""`venire annotate` and the import of its tables: blind pages by a seed, and every vote back at its battle."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.venire.conftest import Done
+from venire.storage.store.opening import open_store
+
+Venire = Callable[..., Done]
+HEAD = ["page", "battle", "answer_1", "answer_2", "winner", "annotator", "note", "voted_at"]
+
+
+def data(path: Path) -> Any:
+    """What a page holds."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"))
+    assert found is not None
+    return json.loads(found[1])
+
+
+def table(path: Path, page: Any, winners: str, name: str = "ann") -> Path:
+    """The table of a page after votes: a digit for each battle, or a dash."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+        writer.writerow(HEAD)
+        for number, (battle, key) in enumerate(zip(page["battles"], winners, strict=False), 1):
+            codes = [answer["code"] for answer in battle["answers"]]
+            winner = {"1": "answer_1", "2": "answer_2", "0": "tie", "-": ""}[key]
+            writer.writerow([page["page"], number, *codes, winner, name, "a note", "2026-01-01T00:00:00Z"])
+    return path
+
+
+def test_pages_share_battles_and_the_same_seed_makes_the_same_pages(
+    judged: Callable[..., Path], venire: Venire, tmp_path: Path
+) -> None:
+    campaign = judged()
+    words = ("annotate", campaign, "--annotators", 3, "--count", 10, "--overlap", 0.2, "--seed", 7)
+    done = venire(*words, "-o", tmp_path / "page.html")
+    assert done.code == 0, done.err
+    assert "page-1.html: 10 battles, 2 of them on every page" in done.out
+    pages = [data(tmp_path / f"page-{number}.html") for number in (1, 2, 3)]
+    texts = [{frozenset(one["code"] for one in battle["answers"]) for battle in page["battles"]} for page in pages]
+    assert [len(one) for one in texts] == [10] * 3
+    assert len(texts[0] & texts[1] & texts[2]) == len(texts[0] & texts[1]) == 2
+    assert [page["annotator"] for page in pages] == ["annotator 1", "annotator 2", "annotator 3"]
+    assert len({page["page"] for page in pages}) == 3
+    venire(*words, "-o", tmp_path / "again.html")
+    for number in (1, 2, 3):
+        again = (tmp_path / f"again-{number}.html").read_bytes()
+        assert again == (tmp_path / f"page-{number}.html").read_bytes()
+
+
+def test_sides_are_by_chance_and_models_even(judged: Callable[..., Path], venire: Venire, tmp_path: Path) -> None:
+    campaign = judged(instructions=4)
+    found = venire("annotate", campaign, "-o", tmp_path / "p.html", "--json").json()
+    assert (found["count"], found["available"], found["judged"]) == (60, 60, True)
+    assert found["appearances"] == dict.fromkeys(("evasive", "sloppy", "solid", "strong", "terse", "verbose"), 20)
+    page = data(tmp_path / "p.html")
+    with open_store(campaign.with_suffix(".duckdb"), create=False) as store:
+        rows = store.connection.execute(
+            "select c.text, m.name from completion c join model m on m.id = c.model"
+        ).fetchall()
+    names = dict(rows)
+    first = Counter(
+        names[battle["answers"][0]["text"]] < names[battle["answers"][1]["text"]] for battle in page["battles"]
+    )
+    assert 15 < first[True] < 45
+
+
+@pytest.mark.parametrize("sample", ["disputed", "decisive"])
+def test_a_sample_by_verdicts_says_how_many_are_of_its_kind(
+    judged: Callable[..., Path], venire: Venire, tmp_path: Path, sample: str
+) -> None:
+    done = venire("annotate", judged(), "-o", tmp_path / "p.html", "--sample", sample, "--count", 8)
+    assert done.code == 0, done.err
+    assert re.search(rf"^{sample}: 8 of 30 judged battles", done.out, re.M)
+    assert re.search(r"judges differ on \d of them|order is not certain at 95 %: \d of them", done.out)
+
+
+def test_a_store_without_verdicts_has_random_pages_alone(folder: Path, venire: Venire, tmp_path: Path) -> None:
+    store = folder / "s.duckdb"
+    for kind in ("instructions", "completions"):
+        assert venire("import", "table", folder / f"{kind}.jsonl", "--kind", kind, "--store", store).code == 0
+    done = venire("annotate", store, "-o", tmp_path / "p.html", "--count", 15)
+    assert "random: 15 of 240 battles, none of them judged" in done.out
+    done = venire("annotate", store, "-o", tmp_path / "q.html", "--sample", "disputed")
+    assert done.code == 2
+    assert "has no verdicts on pairs: --sample random" in done.err
+    assert not (tmp_path / "q.html").exists()
+
+
+def test_more_battles_than_there_are_is_refused_with_the_most(
+    judged: Callable[..., Path], venire: Venire, tmp_path: Path
+) -> None:
+    campaign = judged()
+    done = venire("annotate", campaign, "-o", tmp_path / "p.html", "--count", 20, "--annotators", 3)
+    assert done.code == 2
+    assert "3 pages of 20 battles need 52 battles" in done.err
+    most = re.search(r"--count (\d+) is the most", done.err)
+    assert most is not None
+    again = ("annotate", campaign, "-o", tmp_path / "p.html", "--annotators", 3, "--count")
+    assert venire(*again, most[1]).code == 0
+    assert venire(*again, int(most[1]) + 1).code == 2
+
+
+def test_tables_of_several_people_are_votes_beside_the_judges(
+    judged: Callable[..., Path], venire: Venire, tmp_path: Path
+) -> None:
+    campaign = judged(instructions=4)
+    venire("annotate", campaign, "-o", tmp_path / "p.html", "--annotators", 2, "--count", 20, "--overlap", 0.5)
+    pages = [data(tmp_path / f"p-{number}.html") for number in (1, 2)]
+    paths = [
+        table(tmp_path / f"{name}.csv", page, "1201-" * 4, name)
+        for name, page in zip(("ann", "bob"), pages, strict=True)
+    ]
+    done = venire("import", "votes", *paths, "--as", "crowd", "--store", campaign)
+    assert "32 votes of crowd new" in done.out
+    assert "(2 new annotators), 0 known already, 8 rows without a winner left out" in done.out
+    assert "columns left aside: note" in done.out
+    assert "0 votes of crowd new" in venire("import", "votes", *paths, "--as", "crowd", "--store", campaign).out
+    people = venire("rate", campaign, "--json").json()["diagnostics"]["people"]
+    assert (people["origin"], people["annotators"], people["votes"]) == ("people", 2, 32)
+    assert all(one["kappa"]["lo"] is not None for one in people["judges"])
+    changed = table(tmp_path / "changed.csv", pages[0], "2", "ann")
+    done = venire("import", "votes", changed, "--as", "crowd", "--store", campaign)
+    assert done.code == 2
+    assert "changed.csv: row 1: 'ann' has voted" in done.err
+
+
+def _foreign(rows: list[list[str]], page: Any) -> None:
+    rows[2][2] = "0123456789abcdef"
+
+
+def _other_instruction(rows: list[list[str]], page: Any) -> None:
+    battles = page["battles"]
+    other = next(one for one in battles if one["asked"] != battles[1]["asked"])
+    rows[2][3] = other["answers"][1]["code"]
+
+
+def _same(rows: list[list[str]], page: Any) -> None:
+    rows[2][3] = rows[2][2]
+
+
+def _word(rows: list[list[str]], page: Any) -> None:
+    rows[2][4] = "left"
+
+
+def _nameless(rows: list[list[str]], page: Any) -> None:
+    rows[2][5] = ""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (_foreign, "row 2: '0123456789abcdef' is the code of no completion in"),
+        (_other_instruction, "row 2: answer_1 and answer_2 are not of two models on one instruction"),
+        (_same, "row 2: "),
+        (_word, 'row 2: "winner" is "left"; accepted: '),
+        (_nameless, 'row 2: "annotator" is empty'),
+    ],
+)
+def test_a_table_that_was_changed_is_refused_by_its_row_and_nothing_is_imported(
+    judged: Callable[..., Path],
+    venire: Venire,
+    tmp_path: Path,
+    spoil: Callable[[list[list[str]], Any], None],
+    sentence: str,
+) -> None:
+    campaign = judged(instructions=4)
+    venire("annotate", campaign, "-o", tmp_path / "p.html")
+    page = data(tmp_path / "p.html")
+    good, bad = table(tmp_path / "good.csv", page, "111", "bob"), table(tmp_path / "bad.csv", page, "1" * 30)
+    with bad.open(encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    spoil(rows, page)
+    with bad.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    done = venire("import", "votes", good, bad, "--as", "crowd", "--store", campaign)
+    assert done.code == 2
+    assert f"bad.csv: {sentence}" in done.err
+    with open_store(campaign.with_suffix(".duckdb"), create=False) as store:
+        assert store.connection.execute("select count(*) from vote").fetchall() == [(0,)]
+
+
+def test_a_table_of_another_store_with_the_same_texts_is_foreign(
+    judged: Callable[..., Path], folder: Path, venire: Venire, tmp_path: Path
+) -> None:
+    campaign, other = judged(), tmp_path / "other.duckdb"
+    for kind in ("instructions", "completions"):
+        venire("import", "table", folder / f"{kind}.jsonl", "--kind", kind, "--store", other)
+    venire("annotate", other, "-o", tmp_path / "p.html")
+    votes = table(tmp_path / "v.csv", data(tmp_path / "p.html"), "12")
+    done = venire("import", "votes", votes, "--as", "crowd", "--store", campaign)
+    assert done.code == 2
+    assert "v.csv: row 1: " in done.err
+    assert "made of another store, or was changed" in done.err
+    copy = tmp_path / "copy.duckdb"
+    shutil.copy(other, copy)
+    assert venire("import", "votes", votes, "--as", "crowd", "--store", copy).code == 0
+
+
+def test_a_table_without_a_vote_is_refused(judged: Callable[..., Path], venire: Venire, tmp_path: Path) -> None:
+    campaign = judged()
+    venire("annotate", campaign, "-o", tmp_path / "p.html")
+    votes = table(tmp_path / "v.csv", data(tmp_path / "p.html"), "")
+    done = venire("import", "votes", votes, "--as", "crowd", "--store", campaign)
+    assert done.code == 2
+    assert "v.csv: the table has no rows" in done.err

@@ -1,0 +1,234 @@
+"""Blind pages for people's votes: a seeded sample of a store's battles, on one page for each annotator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.choices import AnnotationSample
+from venire.arena.errors import InputError
+from venire.arena.records import Status
+from venire.boards.rate import choose_campaign
+from venire.pages.views.annotation import AnnotationPage, annotation_page
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
+from venire.ratings.design.annotation_sample import (
+    balanced_sample,
+    dispute,
+    doubt_of_order,
+    shared_places,
+)
+from venire.storage.read import frames
+from venire.storage.read.blind_battles import VotableCompletion, blind_texts, votable_completions
+from venire.storage.store.store import Store
+
+__all__ = ["DEFAULT_COUNT", "AnnotationPages", "annotation_pages"]
+
+DEFAULT_COUNT = 100
+"""Battles on a page, where the store has so many."""
+_NEEDS = {
+    "disputed": "battles on which judges differ",
+    "decisive": "battles that decide an order of ratings",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationPages:
+    """One page for each annotator, each with `count` battles, `shared` of them on all pages.
+
+    `battles` is how many differ, out of `available`; `appearances` says in how many of them each model is. `high` is
+    how many of them have any of what a sample is made by: judges who differ, or an order in doubt; None: a random one.
+    """
+
+    pages: tuple[AnnotationPage, ...]
+    count: int
+    shared: int
+    battles: int
+    available: int
+    instructions: int
+    appearances: Counter[str]
+    high: int | None
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Votable:
+    """Battles (battles,) of two completions each; `priority` is that of a sample, None of a random one."""
+
+    models: tuple[str, ...]
+    model_a: NDArray[np.int64]
+    model_b: NDArray[np.int64]
+    instruction: NDArray[np.int64]
+    first: Sequence[VotableCompletion]
+    second: Sequence[VotableCompletion]
+    priority: NDArray[np.float64] | None
+    judged: bool
+
+
+def annotation_pages(
+    store: Store,
+    *,
+    sample: AnnotationSample = "random",
+    count: int | None = None,
+    annotators: int = 1,
+    overlap: float = 0.2,
+    seed: int | None = None,
+    campaign: str | None = None,
+) -> AnnotationPages:
+    """Pages for `annotators` people, of `count` battles each, a share `overlap` of them on all pages.
+
+    Battles are those that judges of a campaign gave verdicts on, so that each vote is beside theirs; in a store without
+    verdicts all that could be asked. Battles of two equal texts are left out. `count` None is `DEFAULT_COUNT`, or as
+    many as there are; `seed` None is the campaign's own. The same store, options and seed make the same pages.
+
+    Raises InputError for a store with fewer battles, and for a sample that needs verdicts where there are none.
+    """
+    votable, own_seed = _votable(store, sample, campaign)
+    seed, available = own_seed if seed is None else seed, len(votable.model_a)
+    if not available:
+        raise InputError(
+            f"{store.path} has no two completions of one instruction that differ: there is nothing to vote on"
+        )
+    if count is None:
+        count = _most(available, annotators, overlap)
+    places = shared_places(count, annotators, overlap)
+    needed = 1 + max(int(one.max()) for one in places)
+    if needed > available:
+        most = _most(available, annotators, overlap, available)
+        raise InputError(
+            f"{annotators} pages of {count} battles need {needed} battles, and {store.path} has {available} to vote "
+            f"on: --count {most} is the most" + (", or share more of them with --overlap" if annotators > 1 else "")
+        )
+    rng = np.random.default_rng([seed, 0])
+    drawn = balanced_sample(votable.model_a, votable.model_b, needed, rng, votable.priority)
+    shared = set(places[0].tolist()).intersection(*(one.tolist() for one in places))
+    pages = tuple(
+        _page(store, votable, drawn[mine], number, np.random.default_rng([seed, number]))
+        for number, mine in enumerate(places, 1)
+    )
+    sides = np.concatenate([votable.model_a[drawn], votable.model_b[drawn]])
+    return AnnotationPages(
+        pages,
+        count=count,
+        shared=len(shared) if annotators > 1 else 0,
+        battles=needed,
+        available=available,
+        instructions=len(np.unique(votable.instruction[drawn])),
+        appearances=Counter(votable.models[code] for code in sides.tolist()),
+        high=None if votable.priority is None else int(np.count_nonzero(votable.priority[drawn] > _LOW[sample])),
+        judged=votable.judged,
+    )
+
+
+_LOW = {"disputed": 0.0, "decisive": 0.025}
+"""Above it, judges differ; or the order of two models is not certain at 95 %."""
+
+
+def _most(available: int, annotators: int, overlap: float, ceiling: int = DEFAULT_COUNT) -> int:
+    """The most battles a page can have, up to a number."""
+    count = min(ceiling, available)
+    while count > 1 and 1 + max(int(one.max()) for one in shared_places(count, annotators, overlap)) > available:
+        count -= 1
+    return count
+
+
+def _page(
+    store: Store, votable: _Votable, drawn: NDArray[np.int64], number: int, rng: np.random.Generator
+) -> AnnotationPage:
+    """The page of some battles in an order of its own, each with a side by chance."""
+    order = rng.permutation(drawn).tolist()
+    turned = rng.random(len(order)) < 0.5
+    pairs = [
+        (votable.second[place].number, votable.first[place].number)
+        if turn
+        else (votable.first[place].number, votable.second[place].number)
+        for place, turn in zip(order, turned.tolist(), strict=True)
+    ]
+    texts = blind_texts(store, {one for pair in pairs for one in pair})
+    return annotation_page([(texts[one], texts[other]) for one, other in pairs], f"annotator {number}")
+
+
+def _votable(store: Store, sample: AnnotationSample, campaign: str | None) -> tuple[_Votable, int]:
+    """What can be voted on, and the seed of the campaign; 0 where there is none."""
+    known = {(one.model, one.instruction): one for one in votable_completions(store)}
+    if campaign is None and not frames.campaigns(store):
+        chosen, battles = None, None
+    else:
+        chosen = choose_campaign(store, campaign)
+        battles = frames.battles(store, chosen.id)
+        battles = select_battles(battles, battles.status == Status.OK)
+    seed = 0 if chosen is None else chosen.seed
+    if battles is not None and len(battles.label):
+        return _judged(battles, known, sample), seed
+    if sample != "random":
+        raise InputError(
+            f"--sample {sample} is of {_NEEDS[sample]}, and {store.path} has no verdicts on pairs: --sample random"
+        )
+    return _all_pairs(known), seed
+
+
+def _judged(battles: Battles, known: dict[tuple[str, str], VotableCompletion], sample: AnnotationSample) -> _Votable:
+    """The battles that have verdicts, with what a sample goes by."""
+    judgments = merge_orders(battles)
+    measure = doubt_of_order if sample == "decisive" else dispute
+    row, priority = measure(judgments)
+    first, second = (_completions(judgments, side[row], row, known) for side in (judgments.model_a, judgments.model_b))
+    differ = [
+        place
+        for place, (one, other) in enumerate(zip(first, second, strict=True))
+        if one is not None and other is not None and one.text_hash != other.text_hash
+    ]
+    row = row[differ]
+    return _Votable(
+        judgments.models,
+        judgments.model_a[row].astype(np.int64),
+        judgments.model_b[row].astype(np.int64),
+        judgments.instruction[row].astype(np.int64),
+        [one for place in differ if (one := first[place]) is not None],
+        [one for place in differ if (one := second[place]) is not None],
+        None if sample == "random" else priority[differ],
+        judged=True,
+    )
+
+
+def _completions(
+    judgments: Judgments,
+    models: NDArray[np.int32],
+    row: NDArray[np.int64],
+    known: dict[tuple[str, str], VotableCompletion],
+) -> list[VotableCompletion | None]:
+    instructions = judgments.instruction[row].tolist()
+    return [
+        known.get((judgments.models[model], judgments.instructions[instruction]))
+        for model, instruction in zip(models.tolist(), instructions, strict=True)
+    ]
+
+
+def _all_pairs(known: dict[tuple[str, str], VotableCompletion]) -> _Votable:
+    """Every two completions of one instruction."""
+    models = tuple(sorted({model for model, _ in known}))
+    code = {name: place for place, name in enumerate(models)}
+    by_instruction: dict[str, list[VotableCompletion]] = {}
+    for one in sorted(known.values(), key=lambda one: (one.instruction, one.model)):
+        by_instruction.setdefault(one.instruction, []).append(one)
+    pairs = [
+        (number, one, other)
+        for number, there in enumerate(by_instruction.values())
+        for place, one in enumerate(there)
+        for other in there[place + 1 :]
+        if one.text_hash != other.text_hash
+    ]
+    return _Votable(
+        models,
+        np.array([code[one.model] for _, one, _ in pairs], dtype=np.int64),
+        np.array([code[other.model] for _, _, other in pairs], dtype=np.int64),
+        np.array([number for number, _, _ in pairs], dtype=np.int64),
+        [one for _, one, _ in pairs],
+        [other for _, _, other in pairs],
+        None,
+        judged=False,
+    )

@@ -1,0 +1,109 @@
+"""`venire annotate`: a blind page on which people vote, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from venire.arena.choices import AnnotationSample
+from venire.cli.options import CAMPAIGN, JSON, STORE, write_json
+
+if TYPE_CHECKING:
+    from venire.annotation import AnnotationPages
+
+__all__ = ["annotate"]
+
+
+def annotate(
+    store: Path = STORE,
+    output: Path = typer.Option(
+        Path("page.html"), "--output", "-o", help="The page; of several annotators page-1.html, page-2.html and so on."
+    ),
+    sample: AnnotationSample = typer.Option(
+        "random",
+        "--sample",
+        help="Battles by chance, those on which judges differ most, or those of models whose order is least certain.",
+    ),
+    count: int | None = typer.Option(None, "--count", min=1, help="Battles on a page; default: 100, or all there are."),
+    annotators: int = typer.Option(1, "--annotators", min=1, max=999, help="Make a page for each of so many people."),
+    overlap: float = typer.Option(
+        0.2, "--overlap", min=0.0, max=1.0, help="Share of the battles of a page that are on all pages."
+    ),
+    seed: int | None = typer.Option(
+        None, "--seed", min=0, help="Of sample, order and sides; default: the campaign's own, or 0."
+    ),
+    campaign: str | None = CAMPAIGN,
+    as_json: bool = JSON,
+) -> None:
+    """Make a page on which people vote without seeing whose answers they read: one file, without a server.
+
+    The page keeps votes in the reader's browser and hands out a table, which `venire import votes` takes in.
+
+    Examples:
+      venire annotate first -o page.html
+      venire annotate first -o page.html --sample disputed --count 40
+      venire annotate first -o page.html --annotators 3 --overlap 0.2
+    """
+    from venire.annotation import annotation_pages
+    from venire.live.page_maker import refuse_without_packages
+    from venire.storage.store.opening import reading
+
+    refuse_without_packages()
+    with reading(store) as opened:
+        made = annotation_pages(
+            opened,
+            sample=sample,
+            count=count,
+            annotators=annotators,
+            overlap=overlap,
+            seed=seed,
+            campaign=campaign,
+        )
+    paths = [output] if annotators == 1 else [_numbered(output, number) for number in range(1, annotators + 1)]
+    for path, page in zip(paths, made.pages, strict=True):
+        path.write_text(page.html, encoding="utf-8")
+    if as_json:
+        write_json(_document(made, paths, sample))
+        return
+    _show(made, paths, sample, store)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}-{number}{path.suffix}")
+
+
+def _document(made: AnnotationPages, paths: list[Path], sample: str) -> dict[str, object]:
+    return {
+        "pages": [{"file": str(path), "page": page.digest} for path, page in zip(paths, made.pages, strict=True)],
+        "sample": sample,
+        "count": made.count,
+        "shared": made.shared,
+        "battles": made.battles,
+        "available": made.available,
+        "instructions": made.instructions,
+        "appearances": dict(sorted(made.appearances.items())),
+        "judged": made.judged,
+    }
+
+
+def _show(made: AnnotationPages, paths: list[Path], sample: str, store: Path) -> None:
+    from shlex import quote
+
+    from venire.reports.wording import counted
+    from venire.wording import plain
+
+    for path in paths:
+        common = f", {made.shared} of them on every page" if len(paths) > 1 else ""
+        typer.echo(f"{plain(str(path))}: {counted(made.count, 'battle')}{common}, {path.stat().st_size / 1000:,.0f} kB")
+    seen = made.appearances.values()
+    which = "judged battles" if made.judged else "battles, none of them judged"
+    typer.echo(
+        f"{sample}: {made.battles:,} of {made.available:,} {which}, on {counted(made.instructions, 'instruction')}; "
+        f"each of {len(seen)} models in {min(seen)} to {max(seen)}"
+    )
+    if made.high is not None:
+        what = "judges differ on" if sample == "disputed" else "of models whose order is not certain at 95 %:"
+        typer.echo(f"{what} {made.high:,} of them")
+    typer.echo(f"then: venire import votes TABLE... --as NAME --store {quote(str(store))}")

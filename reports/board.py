@@ -14,7 +14,7 @@ from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement.chance_corrected import Coefficient
-from venire.ratings.agreement.people_agreement import people_agreement
+from venire.ratings.agreement.people_agreement import JudgeAndPeople, people_agreement
 from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge
@@ -534,22 +534,24 @@ def _people_facts(judgments: Judgments, people: Battles | None, options: Options
     found = people_agreement(judgments, people, seed=options.seed)
     return {
         "people": {
-            "judges": [
-                {
-                    "judge": one.judge,
-                    "battles": one.battles,
-                    "votes": one.votes,
-                    "decided": one.decided,
-                    "agreement": one.agreement,
-                    "agreement_lo": one.agreement_lo,
-                    "agreement_hi": one.agreement_hi,
-                    "kappa": coefficient_json(one.kappa),
-                }
-                for one in found.judges
-            ],
+            "judges": [{"judge": one.judge, **_beside_people(one)} for one in found.judges],
+            "each": [{"annotator": one.judge, **_beside_people(one)} for one in found.annotators],
+            "together": None if found.together is None else _beside_people(found.together),
             "alpha": coefficient_json(found.alpha),
             "alpha_among_people": coefficient_json(found.among),
         }
+    }
+
+
+def _beside_people(one: JudgeAndPeople) -> dict[str, Any]:
+    return {
+        "battles": one.battles,
+        "votes": one.votes,
+        "decided": one.decided,
+        "agreement": one.agreement,
+        "agreement_lo": one.agreement_lo,
+        "agreement_hi": one.agreement_hi,
+        "kappa": coefficient_json(one.kappa),
     }
 
 

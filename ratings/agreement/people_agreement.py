@@ -17,10 +17,15 @@ __all__ = ["JudgeAndPeople", "PeopleAgreement", "people_agreement"]
 
 Vector = NDArray[np.float64]
 
+MAX_ANNOTATORS = 20
+"""With more people than these, nobody is held against the others alone: a crowd's members share few battles."""
+_MAX_PAIRS = 5_000_000
+"""Pairs of votes on one battle, above which people are compared by alpha alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeAndPeople:
-    """One judge beside people, over `votes` on `battles` that it judged as well.
+    """One judge, or one person, beside people, over `votes` on `battles` that it judged as well.
 
     `agreement` is the share of votes for the same side where both decided (`decided` of them), from `agreement_lo` to
     `agreement_hi` at 95 %, clustered by instruction. `kappa` is Cohen's over win, tie and loss, a vote at a time: what
@@ -39,15 +44,20 @@ class JudgeAndPeople:
 
 @dataclass(frozen=True, slots=True)
 class PeopleAgreement:
-    """`judges` by name; `alpha` is Krippendorff's over judges and people together, `among` that over people alone.
+    """`judges` by name, `annotators` each beside the votes of the others.
 
-    Both are nominal over win, tie and loss. In `alpha` people are one judge, whose side on a battle is that of their
-    mean vote; in `among` each annotator is one.
+    `alpha` is Krippendorff's over judges and people together, `among` that over people alone. Both are nominal over
+    win, tie and loss. In `alpha` people are one judge, whose side on a battle is that of their mean vote; in `among`
+    each annotator is one. `together` is one annotator's vote beside another's, over all pairs of them on one battle,
+    each pair from both sides: what a judge's own figures can be held against. It is None, and `annotators` are empty,
+    where no battle has votes of two people.
     """
 
     judges: tuple[JudgeAndPeople, ...]
     alpha: Coefficient
     among: Coefficient
+    annotators: tuple[JudgeAndPeople, ...] = ()
+    together: JudgeAndPeople | None = None
 
 
 def people_agreement(judgments: Judgments, people: Battles, *, replicates: int = 400, seed: int = 0) -> PeopleAgreement:
@@ -67,31 +77,74 @@ def people_agreement(judgments: Judgments, people: Battles, *, replicates: int =
         _of_judge(judgments, found, voted & (judgments.judge[found.rows] == code), name, replicates, seed)
         for code, name in enumerate(judgments.judges)
     )
+    votes = merge_orders(people)
+    annotators, together = _of_people(votes, replicates, seed)
     return PeopleAgreement(
         judges,
         _alpha(with_people(judgments, people, free_name(judgments)), replicates, seed),
-        _alpha(merge_orders(people), replicates, seed),
+        _alpha(votes, replicates, seed),
+        annotators,
+        together,
     )
 
 
 def _of_judge(
     judgments: Judgments, found: HumanLabels, rows: NDArray[np.bool_], name: str, replicates: int, seed: int
 ) -> JudgeAndPeople:
-    at, human = found.rows[rows], found.human[rows]
-    y = judgments.y[at]
+    at = found.rows[rows]
+    return _beside(name, judgments.y[at], found.human[rows], judgments.instruction[at], at, replicates, seed)
+
+
+def _of_people(
+    votes: Judgments, replicates: int, seed: int
+) -> tuple[tuple[JudgeAndPeople, ...], JudgeAndPeople | None]:
+    """Each of a few people beside the others, and all of them; empty and None where no two voted on one battle."""
+    key = combine_keys(votes.model_a, votes.model_b, votes.instruction + 1)
+    _, battle, count = np.unique(key, return_inverse=True, return_counts=True)
+    if not 0 < int((count.astype(np.int64) ** 2).sum()) <= _MAX_PAIRS:
+        return (), None
+    order, start = np.argsort(battle, kind="stable"), np.cumsum(count) - count
+    others = count[battle]
+    one = np.repeat(np.arange(len(key)), others)
+    nth = np.arange(len(one)) - np.repeat(np.cumsum(others) - others, others)
+    other = order[start[battle[one]] + nth]
+    kept = votes.judge[one] != votes.judge[other]
+    one, other = one[kept], other[kept]
+    if not len(one):
+        return (), None
+
+    def beside(name: str, rows: NDArray[np.bool_]) -> JudgeAndPeople:
+        at, to = one[rows], other[rows]
+        return _beside(name, votes.y[at], votes.y[to], votes.instruction[at], battle[at], replicates, seed)
+
+    few = enumerate(votes.judges) if len(votes.judges) <= MAX_ANNOTATORS else ()
+    each = tuple(beside(name, rows) for code, name in few if (rows := votes.judge[one] == code).any())
+    return each, beside("", np.ones(len(one), dtype=np.bool_))
+
+
+def _beside(
+    name: str,
+    y: Vector,
+    human: Vector,
+    instruction: NDArray[np.int32],
+    item: NDArray[np.intp],
+    replicates: int,
+    seed: int,
+) -> JudgeAndPeople:
+    """Outcomes beside votes, row by row; `item` numbers the judgments or battles that they are of."""
     decided = (y != 0.5) & (human != 0.5)
     same = ((y > 0.5) == (human > 0.5))[decided]
-    share = clustered_mean(same.astype(np.float64), judgments.instruction[at][decided])
+    share = clustered_mean(same.astype(np.float64), instruction[decided])
     lo, hi = share.share_interval()
     return JudgeAndPeople(
         judge=name,
-        battles=len(np.unique(at)),
-        votes=len(at),
+        battles=len(np.unique(item)),
+        votes=len(item),
         decided=int(decided.sum()),
         agreement=share.value,
         agreement_lo=lo,
         agreement_hi=hi,
-        kappa=human_kappa(y, human, cluster=judgments.instruction[at], replicates=replicates, seed=seed),
+        kappa=human_kappa(y, human, cluster=instruction, replicates=replicates, seed=seed),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,8 @@ def test_twelve_votes_by_keyboard_become_a_row_on_the_board(
     board = json.loads(venire("rate", store, "--json"))["diagnostics"]["people"]
     assert [one["votes"] for one in board["judges"]] == [COUNT, COUNT]
     assert all(one["kappa"]["value"] is not None for one in board["judges"])
+    shown = venire("rate", store)
+    assert re.search(r"Judges and people +votes: people\n.*kappa", shown)
     visit.assert_quiet()
 
 

@@ -461,22 +461,29 @@ def show_people(screen: Console, people: Mapping[str, Any]) -> None:
     if "judges" in people and not judges:
         screen.print(f"{_people_line(people)}: on none of the battles that were judged")
         return
+    head = ["battles", "votes", "same winner", "95 %", "kappa", "95 %"]
     if judges:
-        rows = [
-            [
-                plain(one["judge"]),
-                f"{one['battles']}",
-                f"{one['votes']}",
-                _share(one["agreement"]),
-                _judge_interval(one["agreement_lo"], one["agreement_hi"]),
-                _number(one["kappa"]["value"]),
-                _judge_interval(one["kappa"]["lo"], one["kappa"]["hi"]),
-            ]
-            for one in judges
-        ]
-        head = ["judge", "battles", "votes", "same winner", "95 %", "kappa", "95 %"]
-        tabulate(screen, head, rows, title=f"Judges and people   votes: {people['origin']}")
+        rows = [_beside(one["judge"], one) for one in judges]
+        tabulate(screen, ["judge", *head], rows, title=f"Judges and people   votes: {people['origin']}")
+    if together := people.get("together"):
+        each = [_beside(one["annotator"], one) for one in people["each"]] if len(people["each"]) > 2 else []
+        rows = [*each, _beside("one beside another", together)]
+        screen.print()
+        tabulate(screen, ["annotator", *head], rows, title=f"People and one another   votes: {people['origin']}")
     screen.print(_people_line(people) + _alphas(people), style="dim")
+
+
+def _beside(name: str, one: Mapping[str, Any]) -> list[str]:
+    """A judge or an annotator beside people's votes: a row of cells."""
+    return [
+        plain(name),
+        f"{one['battles']}",
+        f"{one['votes']}",
+        _share(one["agreement"]),
+        _judge_interval(one["agreement_lo"], one["agreement_hi"]),
+        _number(one["kappa"]["value"]),
+        _judge_interval(one["kappa"]["lo"], one["kappa"]["hi"]),
+    ]
 
 
 def _people_line(people: Mapping[str, Any]) -> str:
@@ -487,11 +494,16 @@ def _people_line(people: Mapping[str, Any]) -> str:
 def _alphas(people: Mapping[str, Any]) -> str:
     """Krippendorff's alpha of judges and people together, and of people alone, where known."""
     found = [
-        f"{name} {people[key]['value']:.2f}"
+        f"{name} {people[key]['value']:.2f}{_span_of(people[key])}"
         for key, name in (("alpha", "judges and people"), ("alpha_among_people", "people alone"))
         if people.get(key) and people[key]["value"] is not None
     ]
     return f"; Krippendorff's alpha: {', '.join(found)}" if found else ""
+
+
+def _span_of(coefficient: Mapping[str, Any]) -> str:
+    lo, hi = coefficient["lo"], coefficient["hi"]
+    return "" if lo is None or hi is None else f" ({lo:.2f} to {hi:.2f})"
 
 
 _SIGNALS = {"hard": "hard", "scaled-hard": "scaled", "smoothed": "smoothed", "soft": "soft"}

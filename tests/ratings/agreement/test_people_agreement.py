@@ -71,3 +71,36 @@ def test_ties_count_in_kappa_and_in_no_share_of_winners() -> None:
     voted = battles(["a"], ["c"], [1], judge=["A"], instruction=["r"])
     (tied,) = people_agreement(merge_orders(judge), voted, replicates=20).judges
     assert (tied.votes, tied.decided, tied.agreement, tied.agreement_lo) == (1, 0, None, None)
+
+
+def test_people_are_held_against_one_another_as_judges_are() -> None:
+    rng = np.random.default_rng(3)
+    items = [f"q{number}" for number in range(90)]
+    truth = rng.integers(0, 2, 90).astype(float)
+    ann, bob = (np.where(rng.random(90) < 0.9, truth, 1 - truth) for _ in range(2))
+    cat = rng.integers(0, 2, 90).astype(float)
+    judged = merge_orders(battles(["a"] * 90, ["b"] * 90, truth, judge=["j"] * 90, instruction=items))
+    people = battles(
+        ["a"] * 270, ["b"] * 270, np.concatenate([ann, bob, cat]),
+        judge=["ann"] * 90 + ["bob"] * 90 + ["cat"] * 90, instruction=items * 3,
+    )  # fmt: skip
+    found = people_agreement(judged, people, replicates=50)
+    by_name = {one.judge: one for one in found.annotators}
+    assert (by_name["cat"].battles, by_name["cat"].votes) == (90, 180)
+    assert by_name["cat"].agreement == pytest.approx(np.mean([cat == ann, cat == bob]))
+    expected = human_kappa(np.tile(ann, 2), np.concatenate([bob, cat]), replicates=0).value
+    assert by_name["ann"].kappa.value == pytest.approx(expected)
+    assert by_name["ann"].kappa.value > 0.3 > abs(by_name["cat"].kappa.value)
+    assert found.together is not None
+    assert (found.together.battles, found.together.votes) == (90, 540)
+    assert found.together.agreement == pytest.approx(np.mean([ann == bob, ann == cat, bob == cat]))
+    assert found.together.agreement_lo < found.together.agreement < found.together.agreement_hi
+    assert found.together.kappa.value == pytest.approx(found.among.value, abs=0.01)
+
+
+def test_one_person_s_votes_on_one_battle_are_no_agreement_of_people() -> None:
+    judge = merge_orders(battles(["a", "a"], ["b", "b"], [1, 0], judge=["j", "j"], instruction=["q", "r"]))
+    people = battles(["a", "a"], ["b", "b"], [1, 1], judge=["A", "A"], instruction=["q", "q"], repeat=[1, 2])
+    found = people_agreement(judge, people, replicates=20)
+    assert found.together is None
+    assert found.annotators == ()

@@ -1,9 +1,9 @@
-"""Blind pages for people's votes: a seeded sample of a store's battles, on one page for each annotator."""
+"""Blind pages for people's votes: a seeded sample of a store's battles on each, and how many votes are needed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,20 +13,28 @@ from venire.arena.battles import Battles
 from venire.arena.choices import AnnotationSample
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.boards.rate import choose_campaign
+from venire.boards.rate import choose_campaign, read_stored
 from venire.pages.views.annotation import AnnotationPage, annotation_page
+from venire.ratings.agreement.people_agreement import people_agreement
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.design.annotation_sample import (
     balanced_sample,
     dispute,
     doubt_of_order,
     shared_places,
+    votes_for_agreement,
 )
+from venire.ratings.design.interval_forecast import (
+    DEFAULT_EFFECT_ONE_ORDER,
+    design_effect,
+    forecast_intervals,
+)
+from venire.ratings.design.priors import prior_ratings
 from venire.storage.read import frames
 from venire.storage.read.blind_battles import VotableCompletion, blind_texts, votable_completions
 from venire.storage.store.store import Store
 
-__all__ = ["DEFAULT_COUNT", "AnnotationPages", "annotation_pages"]
+__all__ = ["DEFAULT_COUNT", "AnnotationPages", "VotesNeeded", "annotation_pages", "votes_needed"]
 
 DEFAULT_COUNT = 100
 """Battles on a page, where the store has so many."""
@@ -232,3 +240,75 @@ def _all_pairs(known: dict[tuple[str, str], VotableCompletion]) -> _Votable:
         None,
         judged=False,
     )
+
+
+EXPECTED_AGREEMENT = 0.8
+"""An agreement to plan with, beside that of chance, which needs most votes."""
+_HALF_WIDTHS = (50.0, 25.0)
+
+
+@dataclass(frozen=True, slots=True)
+class VotesNeeded:
+    """How many votes make intervals narrow, at 95 %.
+
+    `by_judge` are the votes after which the interval of a judge's agreement with people ("same winner") is `width` from
+    end to end, by the agreement, ties and clustering in the votes that there are; `beforehand` the same without votes,
+    by an expected agreement. `ratings` are votes by half widths in Elo points, the median of all models: None where
+    more votes on these instructions do not reach it. `measured` is how many votes there are.
+    """
+
+    width: float
+    measured: int
+    by_judge: Mapping[str, int]
+    beforehand: Mapping[float, int]
+    ratings: Mapping[float, int | None]
+    available: int
+
+
+def votes_needed(store: Store, width: float, *, campaign: str | None = None) -> VotesNeeded:
+    """The votes that an interval of agreement `width` wide needs, and people's ratings within some Elo points.
+
+    Votes that the store has of its only group of people are learned from. The forecast of ratings is that of a plan
+    (`ratings.design.interval_forecast`): battles spread as the votable ones are, one order each, ratings as judges or
+    people see them so far. Raises InputError for a width that is none of a share, and where nobody could vote.
+    """
+    votable, _ = _votable(store, "random", campaign)
+    if not len(votable.model_a):
+        raise InputError(
+            f"{store.path} has no two completions of one instruction that differ: there is nothing to vote on"
+        )
+    beforehand = {share: votes_for_agreement(width, share) for share in (0.5, EXPECTED_AGREEMENT)}
+    judged = people = None
+    by_judge: dict[str, int] = {}
+    if votable.judged:
+        found = read_stored(store, choose_campaign(store, campaign)).battles
+        judged, people = merge_orders(found), found.people
+    if judged is not None and people is not None:
+        for one in people_agreement(judged, people, replicates=0).judges:
+            if one.agreement is not None and one.agreement_lo is not None and one.agreement_hi is not None:
+                # As many independent votes would have this interval: fewer than there are where votes hang together.
+                alike = votes_for_agreement(one.agreement_hi - one.agreement_lo, one.agreement)
+                decided = votes_for_agreement(width, one.agreement, one.decided / alike)
+                by_judge[one.judge] = round(decided * one.votes / one.decided)
+    votes = None if people is None else merge_orders(people)
+    return VotesNeeded(
+        width=width,
+        measured=0 if votes is None else len(votes),
+        by_judge=by_judge,
+        beforehand=beforehand,
+        ratings=_votes_for_ratings(votable, judged, votes),
+        available=len(votable.model_a),
+    )
+
+
+def _votes_for_ratings(votable: _Votable, judged: Judgments | None, votes: Judgments | None) -> dict[float, int | None]:
+    """Votes by half width in Elo points; a vote on every votable battle is the design that is scaled."""
+    prior = prior_ratings(votable.models, judged if votes is None else votes)
+    effect = DEFAULT_EFFECT_ONE_ORDER
+    if votes is not None:
+        known = dict(zip(votable.models, prior.logits.tolist(), strict=True))
+        effect = design_effect(votes, np.array([known.get(name, np.nan) for name in votes.models]), effect)
+    battles = np.stack([votable.model_a, votable.model_b, votable.instruction], axis=1).astype(np.int32)
+    forecast = forecast_intervals(votable.models, battles, prior.logits, effect=effect, grows=False)
+    times = {half: forecast.size_needed(half) for half in _HALF_WIDTHS}
+    return {half: None if one is None else int(np.ceil(one * len(battles))) for half, one in times.items()}

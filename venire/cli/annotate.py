@@ -11,7 +11,7 @@ from venire.arena.choices import AnnotationSample
 from venire.cli.options import CAMPAIGN, JSON, STORE, write_json
 
 if TYPE_CHECKING:
-    from venire.annotation import AnnotationPages
+    from venire.annotation import AnnotationPages, VotesNeeded
 
 __all__ = ["annotate"]
 
@@ -34,6 +34,9 @@ def annotate(
     seed: int | None = typer.Option(
         None, "--seed", min=0, help="Of sample, order and sides; default: the campaign's own, or 0."
     ),
+    width: float | None = typer.Option(
+        None, "--width", help="Make no page: say how many votes an interval of agreement so wide needs, such as 0.1."
+    ),
     campaign: str | None = CAMPAIGN,
     as_json: bool = JSON,
 ) -> None:
@@ -45,11 +48,17 @@ def annotate(
       venire annotate first -o page.html
       venire annotate first -o page.html --sample disputed --count 40
       venire annotate first -o page.html --annotators 3 --overlap 0.2
+      venire annotate first --width 0.1    # how many votes that takes
     """
-    from venire.annotation import annotation_pages
+    from venire.annotation import annotation_pages, votes_needed
     from venire.live.page_maker import refuse_without_packages
     from venire.storage.store.opening import reading
 
+    if width is not None:
+        with reading(store) as opened:
+            needed = votes_needed(opened, width, campaign=campaign)
+        _show_needed(needed, as_json)
+        return
     refuse_without_packages()
     with reading(store) as opened:
         made = annotation_pages(
@@ -107,3 +116,25 @@ def _show(made: AnnotationPages, paths: list[Path], sample: str, store: Path) ->
         what = "judges differ on" if sample == "disputed" else "of models whose order is not certain at 95 %:"
         typer.echo(f"{what} {made.high:,} of them")
     typer.echo(f"then: venire import votes TABLE... --as NAME --store {quote(str(store))}")
+
+
+def _show_needed(needed: VotesNeeded, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from venire.wording import plain
+
+    if as_json:
+        write_json(asdict(needed))
+        return
+    typer.echo(f"same winner as a judge, an interval {needed.width:g} wide at 95 %:")
+    for judge, votes in needed.by_judge.items():
+        typer.echo(f"  {plain(judge)}: {votes:,} votes, by the agreement of the {needed.measured:,} that there are")
+    for share, votes in needed.beforehand.items() if not needed.by_judge else ():
+        typer.echo(
+            f"  {votes:,} votes if they agree in {share:.0%}; more where an instruction has several votes, or ties"
+        )
+    typer.echo("ratings by people, half of the models within:")
+    for half, number in needed.ratings.items():
+        reached = "not reached by more votes on these instructions" if number is None else f"{number:,} votes"
+        typer.echo(f"  {half:.0f} Elo points: {reached}")
+    typer.echo(f"there are {needed.available:,} battles to vote on; beyond them several people vote on one")

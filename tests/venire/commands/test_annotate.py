@@ -215,3 +215,32 @@ def test_a_table_without_a_vote_is_refused(judged: Callable[..., Path], venire: 
     done = venire("import", "votes", votes, "--as", "crowd", "--store", campaign)
     assert done.code == 2
     assert "v.csv: the table has no rows" in done.err
+
+
+def test_a_width_says_how_many_votes_it_needs_before_and_after_there_are_some(
+    judged: Callable[..., Path], venire: Venire, tmp_path: Path
+) -> None:
+    campaign = judged(instructions=4)
+    done = venire("annotate", campaign, "--width", 0.1)
+    assert done.code == 0, done.err
+    assert "381 votes if they agree in 50%" in done.out
+    assert "there are 60 battles to vote on" in done.out
+    before = venire("annotate", campaign, "--width", 0.1, "--json").json()
+    assert (before["measured"], before["by_judge"]) == (0, {})
+    assert before["ratings"]["25.0"] is None or before["ratings"]["25.0"] > before["ratings"]["50.0"]
+    venire("annotate", campaign, "-o", tmp_path / "p.html")
+    votes = table(tmp_path / "v.csv", data(tmp_path / "p.html"), "1201" * 15)
+    assert venire("import", "votes", votes, "--as", "crowd", "--store", campaign).code == 0
+    wide, narrow = (venire("annotate", campaign, "--width", one, "--json").json() for one in (0.2, 0.1))
+    assert narrow["measured"] == 60
+    assert narrow["by_judge"].keys() == {"gpt-4-0613", "claude-3-opus"}
+    assert all(narrow["by_judge"][judge] > 2 * votes for judge, votes in wide["by_judge"].items())
+    (one, *_) = venire("rate", campaign, "--json").json()["diagnostics"]["people"]["judges"]
+    now = venire("annotate", campaign, "--width", one["agreement_hi"] - one["agreement_lo"], "--json").json()
+    assert now["by_judge"][one["judge"]] == pytest.approx(60, rel=0.1), "the width that there is needs what there is"
+
+
+def test_a_width_that_is_none_is_refused(judged: Callable[..., Path], venire: Venire) -> None:
+    done = venire("annotate", judged(), "--width", 30)
+    assert done.code == 2
+    assert "width is 30: give the width of an interval of a share, such as 0.1" in done.err

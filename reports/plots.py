@@ -133,7 +133,7 @@ def _leaderboard(rows: Rows, method: str, wide: str) -> Any:
     ]
     for row in shown:
         row["written"] = f"{row['rating']}, rank {row['rank']}" if row["rank"] else row["rating"]
-    notes = ["Models on one ground are not told apart from the first of them"] if tied else []
+    notes = ["Models on one shade do not differ significantly from the first of them"] if tied else []
     panel = Panel("Elo", "elo", "lo", "hi", text="written", open_ends=True, width=420)
     return intervals(shown, "model", [panel], f"Leaderboard: {method}, {wide} intervals", [*notes, *_marked(rows)])
 

@@ -107,7 +107,7 @@ def export(
         write_json({"store": str(store), "files": [asdict(one) for one in made]})
     else:
         for one in made:
-            typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e6:,.1f} MB")
+            typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e3:,.0f} kB")
 
 
 def _ratings(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:

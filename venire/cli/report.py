@@ -120,7 +120,7 @@ def write_report(
         part = out.with_name(out.name + ".part")
         part.write_text(text, encoding="utf-8", errors="replace")
         part.replace(out)
-        typer.echo(f"{out} ({len(text.encode('utf-8', 'replace')) / 1e6:.2f} MB)", err=True)
+        typer.echo(f"{out} ({len(text.encode('utf-8', 'replace')) / 1e3:,.0f} kB)", err=True)
     else:
         typer.echo(text.encode("utf-8", "replace").decode("utf-8"), nl=not text.endswith("\n"))
 

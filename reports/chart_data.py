@@ -180,7 +180,7 @@ def calibration_rows(source: ChartSource) -> tuple[list[Row], Mapping[str, float
     judgments = merge_selected(source.battles, options)
     selected = select_verdicts(source.battles, options)
     if len(judgments) < 2 * _FOLDS:
-        raise InputError(f"{len(judgments)} judgments are too few to predict some from others")
+        raise InputError(f"too few judgments ({len(judgments)}) to predict some from others")
     predict = partial(predict_rows, selected, judgments, source.method, options)
     stated = evaluate_rows(judgments.y, predict, _FOLDS, options.seed).predicted
     known = np.isfinite(stated)

@@ -135,7 +135,7 @@ def _scale(rows: Sequence[Row], panel: Panel) -> tuple[float, float]:
     values += [0.0] if panel.from_zero else []
     low, high = min(values, default=0.0), max(values, default=1.0)
     room = 0.5 if panel.whole else 0.04 * (high - low) or max(0.01, 0.01 * abs(high))
-    low, high = low if panel.from_zero else low - room, high + room
+    low, high = low if panel.from_zero else low - room, high + room if high > 0.0 or not panel.from_zero else 0.1
     if panel.bounds is not None:
         low, high = max(panel.bounds[0], low), min(panel.bounds[1], high)
     return low, high
@@ -147,7 +147,7 @@ def _panel(alt: Any, rows: Sequence[Row], name: str, panel: Panel, *, first: boo
     axis = alt.Axis(labelLimit=_NAME, labelOverlap=False, labelFontSize=12, labelPadding=8, domain=False, ticks=False)
     order = list(dict.fromkeys(str(row[name]) for row in rows))
     names = alt.Y(f"{name}:N", sort=order, title=None, axis=axis if first else None)
-    whole = {"values": list(range(math.ceil(low), math.floor(high) + 1, _step(high - low)))} if panel.whole else {}
+    whole = {"values": _whole_numbers(low, high)} if panel.whole else {}
     ticks = _ticks(alt, "d" if panel.whole else panel.format, panel.width, **whole)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     x = alt.X("_point:Q", title=panel.title, scale=scale, axis=ticks)
@@ -178,8 +178,11 @@ def _panel(alt: Any, rows: Sequence[Row], name: str, panel: Panel, *, first: boo
     return alt.layer(*layers).properties(width=panel.width, height=alt.Step(_ROW))
 
 
-def _step(span: float) -> int:
-    return max(1, math.ceil(span / 12))
+def _whole_numbers(low: float, high: float) -> list[int]:
+    """The first whole number of a scale, and round ones after it, at most a dozen or so."""
+    step = next(one for one in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, math.ceil(high)) if (high - low) / one <= 12)
+    first = math.ceil(low)
+    return [first, *(one for one in range(step * (first // step + 1), math.floor(high) + 1, step) if one > first)]
 
 
 def _ticks(alt: Any, form: str, width: int, **more: Any) -> Any:

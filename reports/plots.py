@@ -34,10 +34,11 @@ def board_charts(
 ) -> dict[str, ChartKind]:
     """The charts of a board: `rows` are its models as `Board.rows` gives them, best first."""
     rated = [row for row in rows if row["elo"] is not None or row["lo"] is not None or row["hi"] is not None]
-    unrated = None if rated else "no model has a rating"
+    unrated = None if rated else f"no model has a rating by {method}"
+    placed = None if any(row["position"] is not None for row in rows) else unrated
     wide = f"{100 * level:g} %"
     kinds = {
-        "leaderboard": ChartKind(lambda: unrated, lambda: _leaderboard(rows, method, wide)),
+        "leaderboard": ChartKind(lambda: placed, lambda: (_order if unrated else _leaderboard)(rows, method, wide)),
         "intervals": ChartKind(lambda: unrated, lambda: _intervals(rows, method, wide)),
         "judges": ChartKind(lambda: _no_judges(judges), lambda: _judges(judges, wide)),
         "cost": ChartKind(lambda: _no_costs(rows, source), lambda: _costs(rows, source)),
@@ -54,7 +55,7 @@ def verdict_charts(
     """
 
     def kind(name: str, draw: Any, *, ratings: bool = False) -> ChartKind:
-        lacks = f"the method {source.method} gives no ratings" if source is not None and ratings and not rated else None
+        lacks = f"no model has a rating by {source.method}" if source is not None and ratings and not rated else None
         return ChartKind(lambda: missing(source, name) or lacks, lambda: draw(source))
 
     return {
@@ -120,7 +121,7 @@ def _anchors(placement: Placement, ratings: Rows, anchors: Rows) -> Any:
 
 
 def _leaderboard(rows: Rows, method: str, wide: str) -> Any:
-    tiers = [row["tier"] for row in rows]
+    tiers = [row["tier"] for row in rows if row["tier"] is not None]
     tied = len(set(tiers)) < len(tiers)
     shown = [
         {
@@ -136,6 +137,16 @@ def _leaderboard(rows: Rows, method: str, wide: str) -> Any:
     notes = ["Models on one shade do not differ significantly from the first of them"] if tied else []
     panel = Panel("Elo", "elo", "lo", "hi", text="written", open_ends=True, width=420)
     return intervals(shown, "model", [panel], f"Leaderboard: {method}, {wide} intervals", [*notes, *_marked(rows)])
+
+
+def _order(rows: Rows, method: str, wide: str) -> Any:
+    """The leaderboard of a method that gives an order and no ratings: places, with the ranks that each may have."""
+    names = ("model", "position", "rank_lo", "rank_hi", "battles")
+    shown = [{name: row[name] for name in names} | {"rank": _ranks(row)} for row in rows]
+    for row in shown:
+        row["written"] = "" if row["position"] is None else f"{row['position']:.4g}"
+    panel = Panel("place", "position", "rank_lo", "rank_hi", whole=True, text="written", width=420)
+    return intervals(shown, "model", [panel], f"Order: {method}, {wide} intervals of ranks")
 
 
 def _ranks(row: Mapping[str, Any]) -> str:

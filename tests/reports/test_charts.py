@@ -84,8 +84,8 @@ def test_a_kind_without_data_is_a_sentence_that_names_those_that_are_drawn(board
         board.plot("cost")
     with pytest.raises(vn.InputError, match="there is no chart 'pie'; this board draws leaderboard"):
         board.plot("pie")
-    with pytest.raises(vn.InputError, match="no leaderboard chart: no model has a rating"):
-        vn.rate(votes(), method="kemeny").plot("leaderboard")
+    with pytest.raises(vn.InputError, match="no learning chart: no model has a rating by kemeny"):
+        vn.rate(votes(), method="kemeny").plot("learning")
     with pytest.raises(vn.InputError, match="this audit has no leaderboard chart; this audit draws matrix, judges"):
         vn.audit(votes(), checks=["connectivity"]).plot("leaderboard")
     kept = replace(board, evidence=None)
@@ -119,6 +119,15 @@ def test_an_infinite_end_is_marked_at_the_edge_of_a_scale_that_holds_all_others(
         if "scale" in str(part) and "domain" in part.get("encoding", {}).get("x", {}).get("scale", {})
     }
     assert domains == {(low, high)}
+
+
+def test_an_order_is_a_leaderboard_of_places() -> None:
+    board = vn.rate(votes(), method="kemeny")
+    whole = specification(board.plot("leaderboard"))
+    rows = [row for part in parts(whole) if "data" in part for row in values(part, whole) if "position" in row]
+    assert {row["model"]: row["position"] for row in rows} == {one.model: one.position for one in board.models}
+    with pytest.raises(vn.InputError, match="no model has a rating"):
+        vn.rate([{"model_a": "oak", "model_b": "elm", "winner": "oak"}]).plot("leaderboard")
 
 
 def test_the_matrix_has_both_shares_of_each_pair_in_the_order_of_the_board(board: vn.Board) -> None:

@@ -469,6 +469,7 @@ def show_people(screen: Console, people: Mapping[str, Any]) -> None:
         each = [_beside(one["annotator"], one) for one in people["each"]] if len(people["each"]) > 2 else []
         rows = [*each, _beside("one beside another", together)]
         screen.print()
+        head[1] = "vote pairs"
         tabulate(screen, ["annotator", *head], rows, title=f"People and one another   votes: {people['origin']}")
     screen.print(_people_line(people) + _alphas(people), style="dim")
 

@@ -54,7 +54,7 @@ DIALECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A picture: of what, at which address below the campaign, in which window, and what it shows."""
+    """A picture: of what, at which address below the campaign or in which file, in which window, and what it shows."""
 
     of: str
     page: str
@@ -80,6 +80,11 @@ SHOTS = {
     "contestant": Shot("demo", "contestant/1", "One model against each other one, and by category."),
     "audit": Shot("demo", "audit", "What could be wrong with the result, worst first, with the calls behind it."),
     "stores": Shot("stores", "/", "Where several stores are served: which there are."),
+    "report": Shot("demo", "report.html", "What `venire report` writes: one file, here its beginning."),
+    "report-phone": Shot("demo", "report.html", "The report on a phone.", width=390, dark=True),
+    "recorded-report": Shot("recorded", "report.html", "The report on recorded judges, here its beginning."),
+    "annotate": Shot("demo", "page.html", "The page of `venire annotate`, on which people vote blind."),
+    "annotate-phone": Shot("demo", "page.html", "The same on a phone.", width=390, dark=True),
     "computing": Shot("recorded", "audit", "What is shown while an audit is computed."),
     "leaderboard-dark": Shot("demo", "leaderboard", "The leaderboard for who prefers dark pages.", dark=True),
     "battle-dark": Shot("demo", "battle/53", "A battle for who prefers dark pages.", dark=True),
@@ -138,6 +143,8 @@ def served(folder: Path, *words: str) -> Iterator[str]:
 def make_demo(folder: Path) -> None:
     """The demo, and once more its files, for a campaign that is still running."""
     command(folder, "demo", "--folder", "demo", "--speed", "1000")
+    command(folder, "report", "demo", "-o", "demo/report.html")
+    command(folder, "annotate", "demo", "-o", "demo/page.html", "--count", "40")
     shutil.copytree(folder / "demo", folder / "running", ignore=shutil.ignore_patterns("*.duckdb*"))
 
 
@@ -158,6 +165,7 @@ def make_recorded(folder: Path, data: Path) -> None:
     votes = f"from '{data / SET / 'human_votes.parquet'}' where first in {models} and second in {models}"
     duckdb.execute(f"copy (select * exclude (vote) {votes}) to '{home / 'votes.csv'}'")
     command(folder, "import", "votes", "recorded/votes.csv", "--as", "people", "--store", "recorded/campaign.duckdb")
+    command(folder, "report", "recorded", "-o", "recorded/report.html")
 
 
 @contextmanager
@@ -177,21 +185,21 @@ def opened(browser: Browser, shot: Shot, *, scripts: bool = True) -> Iterator[Pa
 def visit(page: Page, address: str) -> None:
     """Opens an address, and waits for what is computed and for its pictures."""
     answer = page.goto(address)
-    if answer is None or answer.status not in (200, 202):
+    if not address.startswith("file:") and (answer is None or answer.status not in (200, 202)):
         raise SystemExit(f"{address}: {answer and answer.status}: {page.inner_text('main')}")
     page.locator("#waiting").wait_for(state="detached")  # the page comes by itself
     page.wait_for_load_state("load")
     page.evaluate("Promise.all([...document.images].map(one => one.decode()))")
 
 
-def take(browser: Browser, page: Page, name: str) -> None:
-    """The picture of a page as it now is."""
+def take(browser: Browser, page: Page, name: str, *, whole: bool = True) -> None:
+    """The picture of a page as it now is, to its end or, for one whose buttons stay in sight, of the window alone."""
     body = page.locator("body").bounding_box()
     assert page.viewport_size is not None
     assert body is not None
-    high = int(body["height"]) + 1
+    high = int(body["height"]) + 1 if whole else page.viewport_size["height"]
     size = {"width": page.viewport_size["width"], "height": min(HIGHEST, max(high, 300))}
-    taken = page.screenshot(clip={"x": 0, "y": 0, **size}, full_page=True, animations="disabled")
+    taken = page.screenshot(clip={"x": 0, "y": 0, **size}, full_page=whole, animations="disabled")
     path = HERE / f"{name}.png"
     path.write_bytes(with_palette(browser, taken))
     sys.stdout.write(f"docs/screens/{name}.png {path.stat().st_size / 1000:.0f} kB\n")
@@ -211,8 +219,13 @@ def take_running(browser: Browser, folder: Path, name: str, shot: Shot) -> None:
         take(browser, page, name)
 
 
-def take_still(browser: Browser, site: str, name: str, shot: Shot) -> None:
-    """A page of a store at rest; the page that waits for a computation without scripts, which would go on."""
+def take_still(browser: Browser, site: str, folder: Path, name: str, shot: Shot) -> None:
+    """A page of a store at rest, or a file; one that waits for a computation without scripts, which would go on."""
+    if shot.page.endswith(".html"):
+        with opened(browser, shot) as page:
+            visit(page, (folder / shot.of / shot.page).as_uri())
+            take(browser, page, name, whole=shot.page != "page.html")
+        return
     path = shot.page if shot.of == "stores" else f"/s/{shot.of}/c/1/{shot.page}"
     with opened(browser, shot, scripts=name != "computing") as page:
         if name == "computing":
@@ -227,9 +240,16 @@ def take_still(browser: Browser, site: str, name: str, shot: Shot) -> None:
 def write_index() -> None:
     """The list of the pictures, each with a sentence."""
     lines = ["# Pictures of the pages", ""]
-    lines += ["What `venire serve STORE...` and `venire run FILE --serve` show, of the demo (`venire demo`) and, where"]
-    lines += ["the name begins with `recorded-`, of recorded judgments that are replayed ([how](../replay.md)): five"]
-    lines += ["models that judge one another's answers to 80 questions. The demo's judges are simulated."]
+    lines += [
+        "What `venire serve STORE...` and `venire run FILE --serve` show, and `venire report` and `venire annotate`"
+    ]
+    lines += [
+        "write, of the demo (`venire demo`) and, where the name begins with `recorded-`, of recorded judgments that are"
+    ]
+    lines += [
+        "replayed ([how](../replay.md)): five models that judge one another's answers to 80 questions. The demo's"
+    ]
+    lines += ["judges are simulated."]
     lines += ["", "```console", "make screens    # takes them again; VENIRE_DATA names the records", "```", ""]
     for name, shot in SHOTS.items():
         lines += [f"## {name}", "", shot.says, "", f"![{shot.says}]({name}.png)", ""]
@@ -265,7 +285,7 @@ def main(names: list[str]) -> int:
         with served(folder, "serve", *stores, "--at", "127.0.0.1:0") as site:
             for name, shot in wanted.items():
                 if shot.of != "running":
-                    take_still(browser, site, name, shot)
+                    take_still(browser, site, folder, name, shot)
         for name, shot in wanted.items():
             if shot.of == "running":
                 take_running(browser, folder, name, shot)

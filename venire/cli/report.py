@@ -54,6 +54,9 @@ def report(
     method: str | None = typer.Option(
         None, "--method", autocompletion=names_of(METHODS), rich_help_panel=METHOD, help="As of `venire rate`."
     ),
+    against: Path | None = typer.Option(
+        None, "--against", metavar="PATH", help="An earlier store or table: what changed, with intervals."
+    ),
     campaign: str | None = CAMPAIGN,
     mapping: list[str] = MAPPING,
     values: list[str] = VALUE,
@@ -89,7 +92,8 @@ def report(
         verdict_source(paths, campaign, mapping, values, where, cluster, origin, file_format, both_bad, baseline),
         human=human,
     )
-    write_report(source, out, form, method=method)
+    earlier = None if against is None else replace(source, paths=(named_stores([against])[0],))
+    write_report(source, out, form, method=method, before=earlier)
 
 
 def write_report(
@@ -99,6 +103,7 @@ def write_report(
     *,
     method: str | None = None,
     options: Options | None = None,
+    before: Source | None = None,
 ) -> None:
     """Make a report and write it to a file or to standard output.
 
@@ -115,7 +120,14 @@ def write_report(
             raise InputError(f"{out} is what the report is made of: write it to another file")
         if out.is_dir() or not out.resolve().parent.is_dir():
             raise InputError(f"{out}: name a file in a folder that is there")
-    text = _rendered(_document(source, method, options), chosen)
+    document = _document(source, method, options)
+    if before is not None:
+        from venire.reporting.changes import changes_section
+
+        board = document["board"]
+        level = board["diagnostics"].get("level") or 0.95
+        document["changes"] = changes_section(source, before, board["method"], level)
+    text = _rendered(document, chosen)
     if out is not None and to_file:
         part = out.with_name(out.name + ".part")
         part.write_text(text, encoding="utf-8", errors="replace")

@@ -179,3 +179,19 @@ def test_rate_writes_the_report_of_the_board_that_it_shows(venire: Venire, table
     assert document["board"]["diagnostics"]["level"] == 0.9
     assert "90% interval" in document["answer"]["sentence"] or "90% intervals" in " ".join(document["how"])
     assert venire("rate", table, "--compare", "--report", out).code == 2
+
+
+def test_changes_have_intervals_and_the_same_verdicts_have_none(venire: Venire, table: Path, tmp_path: Path) -> None:
+    head, *lines = table.read_text(encoding="utf-8").splitlines()
+    other = tmp_path / "other.csv"
+    turned = [line.replace("model_a", "x").replace("model_b", "model_a").replace("x", "model_b") for line in lines]
+    other.write_text("\n".join([head, *turned]) + "\n", encoding="utf-8")
+    same = venire("report", table, "--against", table, "--format", "json").json()["changes"]["models"]
+    assert [one["change"] for one in same] == [0.0, 0.0, 0.0]
+    assert all(one["lo"] == -one["hi"] < 0 for one in same)
+    now = venire("report", table, "--against", other, "--format", "json").json()["changes"]["models"]
+    assert next(one["change"] for one in now if one["model"] == "oak") > 100
+    out = tmp_path / "r.html"
+    assert venire("report", table, "--against", other, "-o", out).code == 0
+    assert "What changed" in Read(out.read_text(encoding="utf-8")).headings
+    assert "## What changed" in venire("report", table, "--against", other, "--format", "md").out

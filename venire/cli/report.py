@@ -57,6 +57,9 @@ def report(
     against: Path | None = typer.Option(
         None, "--against", metavar="PATH", help="An earlier store or table: what changed, with intervals."
     ),
+    figures: Path | None = typer.Option(
+        None, "--figures", metavar="FOLDER", help="Also each chart there: SVG, PNG and its Vega-Lite specification."
+    ),
     campaign: str | None = CAMPAIGN,
     mapping: list[str] = MAPPING,
     values: list[str] = VALUE,
@@ -82,6 +85,7 @@ def report(
     Examples:
       venire report first -o report.html
       venire report first --format md
+      venire report first -o report.html --figures figures
       venire report votes.csv --map winner=preferred -o votes.html
     """
     from dataclasses import replace
@@ -94,6 +98,11 @@ def report(
     )
     earlier = None if against is None else replace(source, paths=(named_stores([against])[0],))
     write_report(source, out, form, method=method, before=earlier)
+    if figures is not None:
+        from venire.reporting.figures import write_figures
+
+        drawn = write_figures(source, figures, method=method)
+        typer.echo(f"{figures}: {', '.join(drawn)}", err=True)
 
 
 def write_report(

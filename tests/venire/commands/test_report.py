@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -51,6 +52,26 @@ class Read(HTMLParser):
         if self._in == "h2" and data.strip():
             self.headings.append(data.strip())
             self._in = ""
+
+
+def test_figures_are_files_for_a_paper_and_only_those_there_is_data_for(
+    venire: Venire, store: Path, tmp_path: Path
+) -> None:
+    figures = tmp_path / "made" / "figures"
+    done = venire("report", store, "-o", tmp_path / "r.html", "--figures", figures)
+    assert done.code == 0, done.err
+    kinds = {one.stem for one in figures.iterdir()}
+    assert {"leaderboard", "matrix", "intervals", "judges"} <= kinds
+    assert "reliability" not in kinds
+    for kind in kinds:
+        assert kind in done.err
+        assert (figures / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+        drawn = ElementTree.parse(figures / f"{kind}.svg").getroot()
+        assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "vega-lite" in json.loads((figures / f"{kind}.json").read_text(encoding="utf-8"))["$schema"]
+    done = venire("report", store, "-o", tmp_path / "r.html", "--figures", tmp_path / "r.html")
+    assert done.code == 2
+    assert "figures cannot be written to" in done.err
 
 
 @pytest.fixture

@@ -475,9 +475,10 @@ class TrialTable:
         text = text.format(table=self._name, where=where, **shapes)
         given = {key: value for key, value in values.items() if f"${key}" in text}
         try:
-            with self.store.lent_cursor() as cursor:
-                rows: list[Any] = cursor.execute(text, given).fetchall()
-                return rows
+            cursor = self.store.lend_cursor()
+            rows: list[Any] = cursor.execute(text, given).fetchall()
+            self.store.keep_cursor(cursor)
+            return rows
         except duckdb.Error as error:
             raise StoreError(f"the store {self.store.path} cannot be read: {first_line(error)}") from error
 

@@ -267,32 +267,32 @@ def build(
     alone in its group has no Elo. Raises `InputError` for verdicts of several origins or of none, for an unknown
     method, an option that it does not take or a column that it lacks, and for a table that cannot be read.
     """
-    told = options or Options()
+    chosen = options or Options()
     origin = _one_origin(battles, origins)
-    judgments = merge_selected(battles, told)
-    rated = rate(battles, method, told) if len(judgments) else _nothing(judgments)
+    judgments = merge_selected(battles, chosen)
+    rated = rate(battles, method, chosen) if len(judgments) else _nothing(judgments)
     judges = consistency(
         battles,
         families=families,
         judge_families=judge_families,
         elo=reference,
-        level=told.level,
+        level=chosen.level,
     )
-    met = _agreement(rated, reference, told.level)
+    met = _agreement(rated, reference, chosen.level)
     measured = judges.judges if len(battles.status) else ()
     return Board(
         method=method,
         gauge=rated.ratings.gauge,
         verdicts=origin,
-        models=_model_rows(judgments, rated, reference or {}, outside_ratings(judgments, rated, told.level)),
+        models=_model_rows(judgments, rated, reference or {}, outside_ratings(judgments, rated, chosen.level)),
         judges=measured,
         judge_figures=_judge_figures(rated, [row.judge for row in measured]),
         ordered=rated.position is not None,
-        evidence=ChartSource(battles, method, told),
+        evidence=ChartSource(battles, method, chosen),
         diagnostics={
             "reason": None if len(judgments) else "there is no readable verdict to rate from",
-            **_counts(battles, judgments, rated, told),
-            **_errors(rated, told, judges, judgments),
+            **_counts(battles, judgments, rated, chosen),
+            **_errors(rated, chosen, judges, judgments),
             "groups": [list(group) for group in rated.groups],
             "pairs": _pairs(judgments),
             "fits": list(rated.fits),
@@ -301,8 +301,8 @@ def build(
             "agreement": _agreement_json(met, origin, rated),
             "agreement_reason": met.reason,
             **_judges_by_elo(judges, judge_elo or {}, origin),
-            **_people_facts(judgments, battles.people, told),
-            **peer_facts(judgments, select_verdicts(battles, told).ballots, battles.peers, told.level),
+            **_people_facts(judgments, battles.people, chosen),
+            **peer_facts(judgments, select_verdicts(battles, chosen).ballots, battles.peers, chosen.level),
         },
     )
 
@@ -501,7 +501,7 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
         return None
     placed = rated.position is not None  # places are not ratings: only their order can agree
     same = not placed and 1.0 / _SAME_UNIT <= met.spread <= _SAME_UNIT
-    told = {name: interval for name, interval in met.intervals.items() if name in ("pearson", "spearman", "kendall")}
+    known = {name: interval for name, interval in met.intervals.items() if name in ("pearson", "spearman", "kendall")}
     figures: dict[str, Any] = {
         "pearson": None if placed else met.pearson,
         "spearman": met.spearman,
@@ -510,7 +510,7 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
         "mae_line": None if placed else met.mae_line,
         "spread": None if placed else met.spread,
         "models": met.models,
-        "intervals": {name: list(one) for name, one in told.items() if name != "pearson" or not placed},
+        "intervals": {name: list(one) for name, one in known.items() if name != "pearson" or not placed},
         "level": met.level,
     }
     group = largest_group(rated)

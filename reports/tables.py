@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -11,7 +12,7 @@ from venire.storage.transfer import memory
 __all__ = ["RowTable", "html_table"]
 
 
-class RowTable:
+class RowTable(ABC):
     """Something with rows of figures, flat dicts of equal keys, that other libraries take as a table.
 
     Each library is optional; whoever inherits says the rows, with the type of each column.
@@ -19,9 +20,9 @@ class RowTable:
 
     __slots__ = ()
 
+    @abstractmethod
     def _table(self) -> tuple[list[dict[str, Any]], Mapping[str, type]]:
         """The rows, None for what is not known, and the type of each column in order: str, int, float or bool."""
-        raise NotImplementedError
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`; raises InputError where pandas is not installed."""

@@ -11,10 +11,21 @@ from venire.arena.errors import InputError, fault_name
 from venire.pages.addresses import TableChoice, read_choice
 from venire.pages.context import PageContext
 from venire.pages.texts import MAX_SHOWN, marked_differences, visible
-from venire.storage.read.trial_details import ShownCompletion, TrialDetail, completions, instruction, trial_details
+from venire.storage.read.trial_details import (
+    ShownCompletion,
+    TrialDetail,
+    completions,
+    instruction,
+    trial_details,
+    votes_on,
+)
 from venire.storage.read.trial_table import TrialTable
 
 __all__ = ["battle", "full_text"]
+
+
+_MAX_VOTES = 100
+"""Votes on one battle that its page shows; those with notes come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,7 @@ def battle(here: PageContext, trial: int, query: Mapping[str, str]) -> dict[str,
     asked = instruction(here.store, chosen.instruction)
     shown = completions(here.store, chosen)
     texts = [one.text for one in shown]
+    votes = votes_on(here.store, chosen.instruction, shown)
     flags = {name: query[name] for name in ("markdown", "plain") if query.get(name) == "1"}
     formatted, plain = "markdown" in flags, "plain" in flags
     differences = None
@@ -56,6 +68,8 @@ def battle(here: PageContext, trial: int, query: Mapping[str, str]) -> dict[str,
         "compared": differences is not None,
         "too_different": len(texts) == 2 and differences is None and not formatted and not plain,
         "cards": _cards(here, details, trial),
+        "votes": votes[:_MAX_VOTES],
+        "more_votes": max(0, len(votes) - _MAX_VOTES),
         "instruction_link": here.links.instruction(asked.number),
         "table": here.links.to("calls", choice.query()),
         "filtered": bool(TableChoice(choice.filter).query()),

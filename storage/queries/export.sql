@@ -24,6 +24,10 @@ select c.name campaign, p.round, p.round >= c.in_force and n.number is not null 
 -- name: export_battle
 select * from battle order by campaign, trial, judge;
 
+-- name: export_vote
+-- People's votes with their notes, in a form that `venire import votes` takes in.
+select * from people_vote order by people, annotator, instruction_id, model_a, model_b, swapped, repeat;
+
 -- name: export_judgment
 -- The orders of one battle, judge and repeat as one row: what each says, whether they agree, and the mean verdict, 1 where all is for A, -1 for B; null where none was read.
 select * exclude (mean, cost), case when mean > 0 then 'model_a' when mean < 0 then 'model_b' when mean = 0 then 'tie' end winner, mean mean_verdict, cost

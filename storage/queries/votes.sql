@@ -1,6 +1,6 @@
 -- name: stage_votes
 -- A temporary table for votes on their way in; row is that of the file.
-create or replace temp table staged_vote (row bigint, annotator varchar, instruction integer, model_a smallint, model_b smallint, swapped boolean, repeat integer, label tinyint);
+create or replace temp table staged_vote (row bigint, annotator varchar, instruction integer, model_a smallint, model_b smallint, swapped boolean, repeat integer, label tinyint, note varchar);
 
 -- name: people
 -- Groups of people with how many they are, how many votes they gave, and how many of these are ties.
@@ -25,9 +25,22 @@ select s.row, s.annotator, s.instruction, s.model_a, s.model_b, v.label from sta
   where v.label <> s.label order by s.row limit 1;
 
 -- name: insert_votes
-insert into vote select n.id, s.instruction, s.model_a, s.model_b, s.swapped, s.repeat, s.label, $batch from staged_vote s join annotator n on n.people = $people and n.name = s.annotator
+insert into vote select n.id, s.instruction, s.model_a, s.model_b, s.swapped, s.repeat, s.label, $batch, null from staged_vote s join annotator n on n.people = $people and n.name = s.annotator
   where not exists (select 1 from vote v where v.annotator = n.id and v.instruction = s.instruction and v.model_a = s.model_a and v.model_b = s.model_b
     and v.swapped is not distinct from s.swapped and v.repeat = s.repeat) order by s.row;
+
+-- name: insert_notes
+-- Notes for votes that have none: those of a file that was imported before notes were kept come in as well.
+update vote v set note = s.note from staged_vote s join annotator n on n.people = $people and n.name = s.annotator
+  where s.note is not null and v.note is null and v.annotator = n.id and v.instruction = s.instruction and v.model_a = s.model_a and v.model_b = s.model_b
+    and v.swapped is not distinct from s.swapped and v.repeat = s.repeat;
+
+-- name: votes_on_battle
+-- What people said of two models on an instruction, in whatever order these were shown; those with notes first.
+select p.name, p.origin, n.name, case v.label when 1 then a.name when -1 then b.name else 'tie' end, case v.swapped when true then b.name when false then a.name end, v.repeat, v.note
+  from vote v join annotator n on n.id = v.annotator join people p on p.id = n.people join model a on a.id = v.model_a join model b on b.id = v.model_b
+  where v.instruction = $instruction and ((v.model_a = $one and v.model_b = $other) or (v.model_a = $other and v.model_b = $one))
+  order by v.note is null, p.name, n.name, v.repeat, v.swapped;
 
 -- name: votes
 -- Votes of a group as codes: ids of models and instructions, of annotators; label is A minus B.
@@ -54,11 +67,19 @@ select i.external_id, a.name, b.name, n.name from vote v join annotator n on n.i
   where o.label <> v.label order by all limit 1;
 
 -- name: merge_votes
-insert into made.vote select mn.new, mi.new, ma.new, mb.new, v.swapped, v.repeat, v.label, 1 from vote v
+insert into made.vote select mn.new, mi.new, ma.new, mb.new, v.swapped, v.repeat, v.label, 1, null from vote v
   join temp.map_annotator mn on mn.side = $side and mn.old = v.annotator join temp.map_instruction mi on mi.side = $side and mi.old = v.instruction
   join temp.map_model ma on ma.side = $side and ma.old = v.model_a join temp.map_model mb on mb.side = $side and mb.old = v.model_b
   where not exists (select 1 from made.vote o where o.annotator = mn.new and o.instruction = mi.new and o.model_a = ma.new and o.model_b = mb.new
     and o.swapped is not distinct from v.swapped and o.repeat = v.repeat) order by v.annotator, v.instruction;
+
+-- name: merge_notes
+-- A vote that several stores have keeps the first note that one of them has.
+update made.vote o set note = v.note from vote v
+  join temp.map_annotator mn on mn.side = $side and mn.old = v.annotator join temp.map_instruction mi on mi.side = $side and mi.old = v.instruction
+  join temp.map_model ma on ma.side = $side and ma.old = v.model_a join temp.map_model mb on mb.side = $side and mb.old = v.model_b
+  where v.note is not null and o.note is null and o.annotator = mn.new and o.instruction = mi.new and o.model_a = ma.new and o.model_b = mb.new
+    and o.swapped is not distinct from v.swapped and o.repeat = v.repeat;
 
 -- name: check_vote_names
 -- A vote has its annotator, that one its group, and both models and the instruction are there.

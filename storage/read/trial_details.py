@@ -18,9 +18,11 @@ __all__ = [
     "InstructionDetail",
     "ShownCompletion",
     "TrialDetail",
+    "VoteDetail",
     "completions",
     "instruction",
     "trial_details",
+    "votes_on",
 ]
 
 _NO_VERDICT = None, None, None, None, None, None, False, None, None
@@ -141,6 +143,18 @@ class TrialDetail:
         return self.status, self.label, self.score, self.places
 
 
+class VoteDetail(NamedTuple):
+    """What one person said of a battle: a model's name or "tie", which model they saw first, if known, and a note."""
+
+    people: str
+    origin: str
+    annotator: str
+    winner: str
+    first: str | None
+    repeat: int
+    note: str | None
+
+
 def trial_details(store: Store, campaign: int, trials: Sequence[int]) -> tuple[TrialDetail, ...]:
     """Trials with their attempts, by judge, repeat and order; those that are not there are left out.
 
@@ -214,6 +228,14 @@ def completions(store: Store, trial: TrialDetail) -> tuple[ShownCompletion, ...]
         for number, model, variant, sample, text, characters in store.read("completion_texts", completions=chosen)
     }
     return tuple(there[one] for one in trial.in_order if one in there)
+
+
+def votes_on(store: Store, instruction: int, shown: Sequence[ShownCompletion]) -> tuple[VoteDetail, ...]:
+    """People's votes on a battle as it came, those with notes first; none where it shows an edited completion."""
+    if len(shown) != 2 or any(one.variant for one in shown):
+        return ()
+    one, other = (each.model_number for each in shown)
+    return tuple(map(VoteDetail._make, store.read("votes_on_battle", instruction=instruction, one=one, other=other)))
 
 
 def _models_shown(store: Store, completions: Collection[int]) -> dict[int, str]:

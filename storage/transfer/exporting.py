@@ -24,11 +24,12 @@ _FRIENDLY = {
     "battles": "export_battle",
     "judgments": "export_judgment",
     "replies": "export_reply",
+    "votes": "export_vote",
     "battle": "export_battle",
     "attempt": "export_attempt",
     "plan": "export_plan",
 }
-TABLES = ("battles", "judgments", "replies")
+TABLES = ("battles", "judgments", "replies", "votes")
 """Tables with names instead of numbers; any table or view of a store can be named as well."""
 RATINGS = "ratings"
 """The table that is computed from a store and handed in."""
@@ -195,6 +196,8 @@ def _refuse_empty(connection: duckdb.DuckDBPyConnection, path: Path, table: str,
 
     if table not in TABLES or any_row(table):
         return
+    if table == "votes":
+        raise InputError(f"{path} has no votes of people to export: `venire import votes` brings them in")
     what = "replies" if table == "replies" else "verdicts on pairs of answers"
     where = "" if campaign is None else f" of the campaign {campaign!r}"
     others = [one for one in ("grade", "ballot") if table != "replies" and any_row(one)]

@@ -197,6 +197,7 @@ class _Merge:
                 f"{instruction!r}, in another store: these cannot be put together"
             )
         self._run("merge_votes", side=side)
+        self._run("merge_notes", side=side)
 
     def _campaigns(self, path: Path) -> None:
         there = {name: _settings(text) for name, text in self._rows("merge_known_settings")}

@@ -13,9 +13,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,11 @@ _BLIND = {"first": "answer_1", "second": "answer_2", "verdict": "winner"}
 """Our columns and those of a page's table, whose answers are codes of completions."""
 _OF_A_PAGE = frozenset({"page", "battle", "voted_at"})
 """Columns of a page's table that say nothing of a vote."""
+_NOTE = "note"
+MAX_NOTE = 10_000
+"""Characters of one note that a store keeps."""
+_ORDERS = {"true": True, "false": False, "1": True, "0": False}
+"""What the column `swapped` of an exported table may hold."""
 _WINNERS = {1: "the first of them", 0: "a tie", -1: "the second of them"}
 
 
@@ -58,6 +64,10 @@ class VoteFile:
     """Columns of a plain table of which nothing was read."""
     blind: bool = False
     """It is the table of a page of `venire annotate`: its models are codes of completions."""
+    notes: Mapping[int, str] = field(default_factory=dict)
+    """What was written beside a vote, by the number of its row."""
+    swapped: Mapping[int, bool] = field(default_factory=dict)
+    """Whether `model_b` was shown first, by row: of a table that a store exported, which names models by letter."""
 
     def at(self, place: int) -> str:
         """Where a vote stands, for messages."""
@@ -66,12 +76,13 @@ class VoteFile:
 
 @dataclass(frozen=True, slots=True)
 class AddedVotes:
-    """What an import brought: new votes and annotators, votes known already, and rows without a winner."""
+    """What an import brought: new votes, annotators and notes, votes known already, and rows without a winner."""
 
     votes: int
     annotators: int
     known: int
     without_winner: int
+    notes: int = 0
 
 
 def read_votes(
@@ -85,23 +96,28 @@ def read_votes(
 ) -> VoteFile:
     """The votes of a file that `venire rate` reads; `form`, `mapping`, `values`, `where`, `both_bad` are as there.
 
-    A column `annotator` is taken for `judge`, which it may be called as well. The table of a page of `venire annotate`
-    is known by its columns, and its codes are read by `add_votes`. Raises InputError that names file, row
-    and value: for a file without instructions, and for weights and shares, which a vote has not.
+    A column `annotator` is taken for `judge`, which it may be called as well; of a plain table a column `note` is read.
+    The table of a page of `venire annotate` is known by its columns, and its codes are read by `add_votes`. Raises
+    InputError that names file, row and value: for a file without instructions, for weights and shares, which a vote has
+    not, and for a note that is longer than `MAX_NOTE`.
     """
     if {"judge", "annotator"} <= mapping.keys():
         raise InputError(f"{path}: --map names both judge and annotator; a table of votes has one of them")
     named = {"judge" if ours == "annotator" else ours: theirs for ours, theirs in mapping.items()}
+    note = named.pop(_NOTE, None)
     blind = form is None and _is_of_a_page(path)
     named = _BLIND | named if blind else named
     found = None if blind else read_verdicts([path], form, mapping=named, where=where, values=values)
     if found is not None:
+        if note is not None:
+            raise InputError(f"{path}: --map names note, which is read of plain tables alone: leave it out")
         given = VoteFile(path, found.fitted(both_bad), None)
     else:
         table = read_battle_table(path, named, values=values, where=where)
-        known = {"origin", *(_OF_A_PAGE if blind else ())}
+        beside = _beside(path, named, where, note)
+        known = {"origin", note or _NOTE, "swapped", *(_OF_A_PAGE if blind else ())}
         aside = [name for name in table.left_aside if name not in known]
-        given = VoteFile(path, table.battles, table.rows, _origins(path, named, where), aside, blind)
+        given = VoteFile(path, table.battles, table.rows, beside.origins, aside, blind, beside.notes, beside.swapped)
     _refuse_no_votes(given)
     return given
 
@@ -111,16 +127,53 @@ def _is_of_a_page(path: Path) -> bool:
         return table.columns.keys() >= {"page", *_BLIND.values()} and "instruction_id" not in table.columns
 
 
-def _origins(path: Path, mapping: Mapping[str, str], where: Mapping[str, str | Sequence[str]]) -> frozenset[str]:
-    """The values of the column `origin` in the rows asked for; none where the file has no such column."""
+class _Beside(NamedTuple):
+    """What a plain table has beside its verdicts, by the number of the row; `origins` are the values of a column."""
+
+    origins: frozenset[str]
+    notes: dict[int, str]
+    swapped: dict[int, bool]
+
+
+def _beside(
+    path: Path, mapping: Mapping[str, str], where: Mapping[str, str | Sequence[str]], note: str | None
+) -> _Beside:
+    """Origins, notes and orders of the rows asked for; nothing of columns that the file does not have."""
     with closing((table := open_table(path)).connection):
-        if "origin" not in table.columns:
-            return frozenset()
+        if note is not None:
+            table.column(_NOTE, {_NOTE: note})
         kept, values = condition(table, where, mapping)
-        query = f"select distinct {table.label('origin')} from {table.reader} where {kept}"
+        there = {
+            ours: table.text(theirs) if theirs in table.columns else "null"
+            for ours, theirs in (("origin", "origin"), (_NOTE, note or _NOTE), ("swapped", "swapped"))
+        }
+        cells = ", ".join(f"{cell} as {ours}" for ours, cell in there.items())
+        query = (
+            f"select row, origin, note, swapped from (select row_number() over () as row, {kept} as kept, {cells} "
+            f"from {table.reader}) where kept and (origin is not null or note is not null or swapped is not null)"
+        )
         with table.errors():
-            found = table.connection.execute(query, [*table.parameters, *values]).fetchall()
-        return frozenset(str(value) for (value,) in found if value is not None)
+            rows = table.connection.execute(query, [*values, *table.parameters]).fetchall()
+    notes, swapped = {}, {}
+    for row, _, text, order in rows:
+        if text is not None and text.strip():
+            notes[row] = _note(path, row, text)
+        if order:
+            if order.lower() not in _ORDERS:
+                raise InputError(
+                    f'{path}: row {row}: "swapped" is "{order[:60]}"; accepted: true where model_b was shown first, '
+                    "false, or nothing"
+                )
+            swapped[row] = _ORDERS[order.lower()]
+    return _Beside(frozenset(origin for _, origin, *_ in rows if origin is not None), notes, swapped)
+
+
+def _note(path: Path, row: int, text: str) -> str:
+    if len(text) > MAX_NOTE:
+        raise InputError(
+            f"{path}: row {row}: the note has {len(text):,} characters, and a store keeps {MAX_NOTE:,}: shorten it"
+        )
+    return text.strip()
 
 
 def _refuse_no_votes(given: VoteFile) -> None:
@@ -166,6 +219,7 @@ def add_votes(store: Store, name: str, *given: VoteFile, origin: Origin | None =
         annotators=sum(one.annotators for one in added),
         known=sum(one.known for one in added),
         without_winner=sum(one.without_winner for one in added),
+        notes=sum(one.notes for one in added),
     )
 
 
@@ -184,13 +238,15 @@ def _add(store: Store, commit: Commit, name: str, given: VoteFile, origin: Origi
     commit.run("insert_annotators", people=people)
     annotators, before = commit.written - before, commit.written
     commit.run("insert_votes", people=people, batch=commit.batch)
-    votes = commit.written - before
+    votes, before = commit.written - before, commit.written
+    commit.run("insert_notes", people=people)
+    notes = commit.written - before
     if votes:
         detail = json.dumps({"people": name, "file": given.path.name, "votes": votes}, ensure_ascii=False)
         now = store.clock.wall()
         commit.run("insert_event", now=now, campaign=None, kind="votes", detail=detail, batch=commit.batch)
     without = int(np.count_nonzero(given.battles.status != Status.OK))
-    return AddedVotes(votes, annotators, len(staged) - votes, without)
+    return AddedVotes(votes, annotators, len(staged) - votes, without, notes)
 
 
 def _with_names(store: Store, given: VoteFile) -> VoteFile:
@@ -281,12 +337,12 @@ def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:
         turned = battles.models[a] > battles.models[b]
         a, b = (b, a) if turned else (a, b)
         label = int(battles.label[place])
-        swapped = bool(battles.swapped[place]) ^ turned if battles.ordered else None
         row = place + 1 if given.rows is None else int(given.rows[place])
+        shown = bool(battles.swapped[place]) if battles.ordered else given.swapped.get(row)
+        swapped = None if shown is None else shown ^ turned
         key = (annotators[int(battles.judge[place])], instructions[int(battles.instruction[place])])
-        found.append(
-            (row, *key, models[a], models[b], swapped, int(battles.repeat[place]), -label if turned else label)
-        )
+        vote = (swapped, int(battles.repeat[place]), -label if turned else label, given.notes.get(row))
+        found.append((row, *key, models[a], models[b], *vote))
     return _repeats_numbered(found)
 
 
@@ -299,7 +355,7 @@ def _repeats_numbered(rows: list[Row]) -> list[Row]:
     for row in rows:
         key = row[1:6]
         seen[key] += 1
-        found.append((*row[:6], seen[key], row[7]))
+        found.append((*row[:6], seen[key], *row[7:]))
     return found
 
 

@@ -213,6 +213,14 @@ def worsen(store: Path) -> None:
         run("update campaign_judge set name = ? where respondent = (select min(respondent) from campaign_judge)", [
             TRICKS[0] + MARKUP[0]
         ])  # fmt: skip
+        run("insert into people values (1, ?, 'people')", [MARKUP[3] + TRICKS[0]])
+        run("insert into annotator select n, 1, list_extract(?, n) from range(1, ?) s(n)", [TEXTS, len(TEXTS) + 1])
+        run(
+            "insert into vote select 1 + (i + m) % $many, i, m, o, true, 1, (i % 3)::tinyint - 1, 1, "
+            "list_extract($notes, 1 + (i + m + o) % $many) from (select distinct instruction i, model_a m, model_b o "
+            "from trial)",
+            {"many": len(TEXTS), "notes": TEXTS},
+        )
         commit.written += 1
 
 
@@ -313,6 +321,7 @@ def test_no_battle_is_moved_by_its_texts_in_any_view(calm: Calm, hostile: tuple[
         for view in ("", "?markdown=1", "?plain=1")[: 3 if place < 2 else 2]:
             page.goto(f"{base}/battle/{trial}{view}")
             page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+            expect(page.get_by_role("heading", name="People")).to_have_count(1)
             calm.check(page)
     calm.stayed()
 

@@ -92,7 +92,7 @@ def votes(
         ...,
         metavar="FILE...",
         help="Tables that a page of `venire annotate` handed out, or of model_a, model_b, winner, instruction_id[, "
-        "annotator].",
+        "annotator, note].",
     ),
     name: str = typer.Option(..., "--as", metavar="NAME", help="What these people are called from now on."),
     store: Path = _STORE,
@@ -116,7 +116,7 @@ def votes(
 
     from venire.cli.options import column_map, value_map, write_json
     from venire.cli.options import where as values_by_column
-    from venire.reports.wording import few
+    from venire.reports.wording import counted, few
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.votes import add_votes, read_votes
     from venire.wording import plain
@@ -139,10 +139,11 @@ def votes(
         write_json({"store": str(store), "people": name, **asdict(added), "left_aside": aside})
         return
     names = [str(path) for path in paths]
+    notes = f", {counted(added.notes, 'note')} kept" if added.notes else ""
     without = f", {added.without_winner} rows without a winner left out" if added.without_winner else ""
     typer.echo(
         f"{plain(few(names, 3))}: {added.votes:,} votes of {plain(name)} new in {store} ({added.annotators:,} new "
-        f"annotators), {added.known:,} known already{without}"
+        f"annotators), {added.known:,} known already{notes}{without}"
     )
     if aside:
         typer.echo(f"columns left aside: {plain(few(aside))}")

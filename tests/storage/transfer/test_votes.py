@@ -15,6 +15,7 @@ from venire.arena.records import Origin
 from venire.storage.care.checking import check
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
+from venire.storage.transfer.exporting import export_tables
 from venire.storage.transfer.merging import merge
 from venire.storage.transfer.votes import AddedVotes, add_votes, read_votes
 
@@ -168,6 +169,52 @@ def test_votes_that_a_store_exported_as_simulated_stay_so_whatever_annotators_ar
     assert {one.name: one.origin for one in frames.people(filled.store)}["bobs"] is Origin.PEOPLE
 
 
+def test_notes_are_kept_beside_their_votes_and_come_in_later_where_a_vote_has_none(
+    filled: House, tmp_path: Path
+) -> None:
+    head = f"{HEAD},remark"
+    rows = ["ann,q1,a,b,a, both <b>weak</b> ", 'bob,q1,b,a,tie,"two\nlines"', "bob,q2,a,b,a,", "bob,q3,a,b,,no vote"]
+    path = table(tmp_path, *rows, head=head)
+    assert add_votes(filled.store, "crowd", read_votes(path)).notes == 0
+    given = read_votes(path, mapping={"note": "remark"})
+    assert given.left_aside == []
+    assert add_votes(filled.store, "crowd", given) == AddedVotes(0, 0, 3, 1, notes=2)
+    assert add_votes(filled.store, "crowd", given).notes == 0
+    other = table(tmp_path, "ann,q1,a,b,a,another", head=f"{HEAD},note", name="other.csv")
+    assert add_votes(filled.store, "crowd", read_votes(other)).notes == 0
+    notes = filled.all("select annotator, instruction_id, note from people_vote order by all")
+    assert notes == [("ann", "q1", "both <b>weak</b>"), ("bob", "q1", "two\nlines"), ("bob", "q2", None)]
+    with pytest.raises(InputError, match=r"row 1: the note has 10,001 characters, and a store keeps 10,000"):
+        read_votes(table(tmp_path, f"ann,q1,a,b,a,{'x' * 10_001}", head=f"{HEAD},note"))
+    with pytest.raises(InputError, match='no column "remarks"'):
+        read_votes(path, mapping={"note": "remarks"})
+
+
+def test_exported_votes_come_back_with_order_and_note_and_are_known(filled: House, tmp_path: Path) -> None:
+    head = "annotator,instruction_id,first,second,verdict,note"
+    shown = table(tmp_path, "ann,q1,b,a,first,why", "ann,q1,a,b,tie,", "bob,q2,z,a,second,", head=head)
+    add_votes(filled.store, "crowd", read_votes(shown))
+    add_votes(filled.store, "crowd", read_votes(table(tmp_path, "bob,q1,a,z,tie")))
+    before = kept(filled)
+    filled.store.close()
+    source = tmp_path / "source.duckdb"
+    source.write_bytes(filled.store.path.read_bytes())
+    for form in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"out.{form}"
+        (made,) = export_tables(source, out, ["votes"])
+        assert made.rows == 4
+        with open_store(filled.store.path) as store:
+            again = add_votes(store, "crowd", read_votes(out))
+            assert (again.votes, again.known, again.notes) == (0, 4, 0)
+            other = add_votes(store, form, read_votes(out))
+            assert (other.votes, other.notes) == (4, 1)
+            assert kept(House(store), form) == before
+    spoilt = tmp_path / "out.csv"
+    spoilt.write_text(spoilt.read_text(encoding="utf-8").replace("true", "maybe", 1), encoding="utf-8")
+    with pytest.raises(InputError, match=r'row \d: "swapped" is "maybe"; accepted: true'):
+        read_votes(spoilt)
+
+
 def test_simulated_people_and_people_stay_apart(filled: House, tmp_path: Path) -> None:
     add_votes(filled.store, "crowd", read_votes(table(tmp_path, "simulated/person@1,q1,a,b,a")))
     assert frames.people(filled.store)[0].origin is Origin.SIMULATED
@@ -182,14 +229,20 @@ def test_stores_with_votes_are_merged_once_each_and_contradictions_are_refused(f
     filled.store.close()
     for path in (one, two, three):
         path.write_bytes(filled.store.path.read_bytes())
-    for path, rows in ((one, VOTES[:3]), (two, VOTES[1:]), (three, ("ann,q1,a,b,tie",))):
+    noted = tuple(f"{row},why" for row in VOTES[1:])
+    for path, rows, head in (
+        (one, VOTES[:3], HEAD),
+        (two, noted, f"{HEAD},note"),
+        (three, ("ann,q1,a,b,tie",), HEAD),
+    ):
         with open_store(path) as store:
-            add_votes(store, "crowd", read_votes(table(tmp_path, *rows)))
+            add_votes(store, "crowd", read_votes(table(tmp_path, *rows, head=head)))
     made = merge([one, two], tmp_path / "both.duckdb")
     assert [source.rows["votes"] for source in made.sources] == [3, 3]
     assert made.rows["votes"] == 4
     assert check(tmp_path / "both.duckdb").sound
     with open_store(tmp_path / "both.duckdb") as store:
         assert len(kept(House(store))) == 4
+        assert House(store).all("select count(note) from people_vote") == [(3,)]  # two of them on votes of both
     with pytest.raises(InputError, match="'ann' voted otherwise on 'a' against 'b', instruction 'q1'"):
         merge([one, three], tmp_path / "none.duckdb")

@@ -124,8 +124,8 @@ def test_tables_of_several_people_are_votes_beside_the_judges(
     ]
     done = venire("import", "votes", *paths, "--as", "crowd", "--store", campaign)
     assert "32 votes of crowd new" in done.out
-    assert "(2 new annotators), 0 known already, 8 rows without a winner left out" in done.out
-    assert "columns left aside: note" in done.out
+    assert "(2 new annotators), 0 known already, 32 notes kept, 8 rows without a winner left out" in done.out
+    assert "left aside" not in done.out
     assert "0 votes of crowd new" in venire("import", "votes", *paths, "--as", "crowd", "--store", campaign).out
     people = venire("rate", campaign, "--json").json()["diagnostics"]["people"]
     assert (people["origin"], people["annotators"], people["votes"]) == ("people", 2, 32)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import lzma
 import os
+import re
 import shutil
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -28,6 +29,7 @@ from venire.pages.context import PAGES
 from venire.pages.rendering import SECURITY_HEADERS, assets
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.opening import open_store, open_unchanged
+from venire.storage.transfer.votes import add_votes, read_votes
 
 PATIENCE = 30.0
 BASE = "/s/small/c/1"
@@ -140,6 +142,33 @@ def test_what_cannot_be_shown_is_a_page_with_a_sentence(store: Path, fits: Fits)
             assert status == 404, path
             assert sentence in text, path
             assert "Traceback" not in text
+
+    visit(store, fits=fits, act=act)
+
+
+def test_the_page_of_a_battle_has_what_people_said_of_it_as_data(store: Path, fits: Fits, tmp_path: Path) -> None:
+    with open_store(store) as opened:
+        query = "select trial, instruction_id, model_a, model_b from battle order by trial"
+        (trial, asked, a, b), *others = opened.connection.execute(query).fetchall()
+        other = next(one for one, *battle in others if battle != [asked, a, b])
+        table = tmp_path / "votes.csv"
+        table.write_text(
+            "annotator,instruction_id,first,second,verdict,note\n"
+            f"bob,{asked},{a},{b},tie,\n<i>ann</i>,{asked},{b},{a},first,<script>x</script>both weak\n",
+            encoding="utf-8",
+        )
+        add_votes(opened, "crowd", read_votes(table))
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        _, text = await ready(session, f"{BASE}/battle/{trial}")
+        section = text.partition('aria-label="People"')[2].partition("</section>")[0]
+        rows = re.findall(r"<tr>(.*?)</tr>", section, re.S)[1:]
+        assert "&lt;i&gt;ann&lt;/i&gt;" in rows[0]  # votes with notes come first
+        assert f"<td><bdi>{b}</bdi></td><td><bdi>{b}</bdi></td>" in rows[0]
+        assert "&lt;script&gt;x&lt;/script&gt;both weak" in rows[0]
+        assert f"<td><bdi>tie</bdi></td><td><bdi>{a}</bdi></td>" in rows[1]
+        assert len(rows) == 2
+        assert 'aria-label="People"' not in (await ready(session, f"{BASE}/battle/{other}"))[1]
 
     visit(store, fits=fits, act=act)
 

@@ -38,10 +38,26 @@
     return `${rows.join("\n")}\n`;
   };
 
-  const fill = (box, text) => {
-    box.textContent = text;
-    box.classList.toggle("empty", text === "");
-    box.scrollTop = 0;
+  // A text of megabytes takes seconds to lay out: a long one is folded until somebody wants all of it.
+  const FOLD = 100000;
+  const texts = {};
+  const put = (name, open) => {
+    const text = texts[name];
+    const long = text.length > FOLD;
+    const button = at(`unfold-${name}`);
+    // No letter of two halves is cut in the middle.
+    const end = /[\ud800-\udbff]/.test(text.charAt(FOLD - 1)) ? FOLD - 1 : FOLD;
+    at(name).textContent = long && !open ? `${text.slice(0, end)}…` : text;
+    at(name).classList.toggle("empty", text === "");
+    button.hidden = !long;
+    button.setAttribute("aria-expanded", String(long && open));
+    const size = text.length.toLocaleString("en");
+    button.textContent = open ? `Fold the text of ${size} characters` : `Show the whole text, ${size} characters`;
+  };
+  const fill = (name, text) => {
+    texts[name] = text;
+    put(name, document.body.classList.contains("whole"));
+    at(name).scrollTop = 0;
   };
   const summarize = () => {
     at("voted").textContent = `${voted()} of ${count} voted`;
@@ -60,11 +76,8 @@
     if (ended) return;
     const battle = data.battles[state.shown];
     const vote = state.votes[state.shown];
-    fill(at("asked"), battle.asked);
-    battle.answers.forEach((answer, side) => {
-      fill(at(`text-${side + 1}`), answer.text);
-      at(`cut-${side + 1}`).hidden = !answer.cut;
-    });
+    fill("asked", battle.asked);
+    battle.answers.forEach((answer, side) => fill(`text-${side + 1}`, answer.text));
     for (const button of document.querySelectorAll("button.vote")) {
       button.setAttribute("aria-pressed", String(Boolean(vote) && vote.winner === KEYS[button.dataset.key]));
     }
@@ -104,6 +117,7 @@
   const whole = () => {
     const all = document.body.classList.toggle("whole");
     at("whole").setAttribute("aria-pressed", String(all));
+    for (const name of Object.keys(texts)) put(name, all);
   };
 
   const download = () => {
@@ -127,6 +141,9 @@
     if (act) { event.preventDefault(); act(); }
   });
   for (const button of document.querySelectorAll("button.vote")) button.addEventListener("click", () => vote(button.dataset.key));
+  for (const button of document.querySelectorAll("button.unfold")) {
+    button.addEventListener("click", () => put(button.getAttribute("aria-controls"), button.getAttribute("aria-expanded") !== "true"));
+  }
   at("back").addEventListener("click", back);
   at("again").addEventListener("click", back);
   at("resume").addEventListener("click", () => go(next()));

@@ -15,10 +15,7 @@ from venire.pages.rendering import render
 from venire.pages.texts import visible
 from venire.storage.read.blind_battles import BlindText
 
-__all__ = ["MAX_VOTED", "AnnotationPage", "annotation_page"]
-
-MAX_VOTED = 100_000
-"""Characters of one text that the page holds."""
+__all__ = ["AnnotationPage", "annotation_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,8 @@ def annotation_page(battles: Sequence[tuple[BlindText, BlindText]], annotator: s
     """
     asked = [
         {
-            "asked": _shown(first.asked)["text"],
-            "answers": [{"code": one.code, **_shown(one.text)} for one in (first, second)],
+            "asked": visible(first.asked),
+            "answers": [{"code": one.code, "text": visible(one.text)} for one in (first, second)],
         }
         for first, second in battles
     ]
@@ -50,13 +47,8 @@ def annotation_page(battles: Sequence[tuple[BlindText, BlindText]], annotator: s
         "style": Markup(style),
         "script": Markup(script),
         "data": _data({"page": digest, **content}),
-        "limit": MAX_VOTED,
     }
     return AnnotationPage(digest, render("annotate.html", values))
-
-
-def _shown(text: str) -> dict[str, str | bool]:
-    return {"text": visible(text[:MAX_VOTED]), "cut": len(text) > MAX_VOTED}
 
 
 def _data(content: object) -> Markup:

@@ -160,7 +160,7 @@ def test_the_file_names_no_model_and_the_page_can_ask_nobody(visit: Visit, store
     for battle in data["battles"]:
         assert battle.keys() == {"asked", "answers"}
         for answer in battle["answers"]:
-            assert answer.keys() == {"code", "text", "cut"}
+            assert answer.keys() == {"code", "text"}
     opaque = file.read_text(encoding="utf-8")
     known = {str(one) for (one,) in rows(store, "select lower(hex(completion_key)) from completion")}
     assert not any(one in opaque for one in known)
@@ -183,6 +183,50 @@ def test_buttons_do_what_keys_do_and_a_second_window_shows_the_same(visit: Visit
     expect(page.get_by_role("button", name="Answer 2")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Whole texts").click()
     expect(page.locator("#text-1")).to_have_css("max-height", "none")
+    visit.assert_quiet()
+
+
+def test_a_long_text_is_folded_and_whole_when_asked_for(visit: Visit, tmp_path: Path) -> None:
+    ends = {"x": "\U0001f600" * 50_001 + "the end of x", "y": "short", "z": "w" * 99_999 + "\U0001f600" + " end of z"}
+    write(tmp_path / "i.jsonl", [{"instruction_id": "i", "instruction": "q" * 100_001}])
+    write(
+        tmp_path / "c.jsonl",
+        [{"instruction_id": "i", "model": model, "completion": text} for model, text in ends.items()],
+    )
+    with open_store(tmp_path / "s.duckdb") as store:
+        for name, kind in (("i", "instructions"), ("c", "completions")):
+            add(store, tables.read(tmp_path / f"{name}.jsonl", kind))
+        made = annotation_pages(store).pages[0]
+    file = tmp_path / "page.html"
+    file.write_text(made.html, encoding="utf-8")
+    page = visit.open(file.as_uri())
+    assert {answer["text"] for battle in held(page)["battles"] for answer in battle["answers"]} == {*ends.values()}
+    shown: set[str] = set()
+    for number in (1, 2, 3):
+        expect(page.locator("#place")).to_have_text(f"Battle {number} of 3")
+        for side in (1, 2):
+            box, button = page.locator(f"#text-{side}"), page.locator(f"#unfold-text-{side}")
+            text = box.text_content() or ""
+            if text == "short":
+                expect(button).to_be_hidden()
+                continue
+            assert "end of" not in text
+            assert text.endswith("\u2026")
+            assert not re.search("[\ud800-\udfff\ufffd]", text)
+            if number % 2:
+                button.click()
+            else:
+                page.keyboard.press("w")
+            expect(button).to_have_attribute("aria-expanded", "true")
+            shown.add(box.text_content() or "")
+            if number % 2:
+                button.click()
+            else:
+                page.keyboard.press("w")
+            expect(button).to_have_attribute("aria-expanded", "false")
+            assert visit.axe(page) == []
+        page.keyboard.press("1")
+    assert shown == {ends["x"], ends["z"]}
     visit.assert_quiet()
 
 

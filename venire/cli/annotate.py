@@ -38,6 +38,7 @@ def annotate(
         None, "--width", help="Make no page: say how many votes an interval of agreement so wide needs, such as 0.1."
     ),
     campaign: str | None = CAMPAIGN,
+    force: bool = typer.Option(False, "--force", help="Replace pages that are there already."),
     as_json: bool = JSON,
 ) -> None:
     """Make a page on which people vote without seeing whose answers they read: one file, without a server.
@@ -60,6 +61,8 @@ def annotate(
         _show_needed(needed, as_json)
         return
     refuse_without_packages()
+    paths = [output] if annotators == 1 else [_numbered(output, number) for number in range(1, annotators + 1)]
+    _refuse_there(paths, force)
     with reading(store) as opened:
         made = annotation_pages(
             opened,
@@ -70,13 +73,25 @@ def annotate(
             seed=seed,
             campaign=campaign,
         )
-    paths = [output] if annotators == 1 else [_numbered(output, number) for number in range(1, annotators + 1)]
     for path, page in zip(paths, made.pages, strict=True):
         path.write_text(page.html, encoding="utf-8")
     if as_json:
         write_json(_document(made, paths, sample))
         return
     _show(made, paths, sample, store)
+
+
+def _refuse_there(paths: list[Path], force: bool) -> None:
+    """Raises InputError for a page that is there: somebody may be voting on it, and another would ask other battles."""
+    from venire.arena.errors import InputError
+
+    for path in paths:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
+        if not path.parent.is_dir():
+            raise InputError(f"the folder {path.parent} of the page {path.name} does not exist: make it first")
+        if path.exists() and not force:
+            raise InputError(f"{path} is there already: name another file with -o, or replace it with --force")
 
 
 def _numbered(path: Path, number: int) -> Path:

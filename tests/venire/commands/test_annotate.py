@@ -208,6 +208,26 @@ def test_a_table_of_another_store_with_the_same_texts_is_foreign(
     assert venire("import", "votes", votes, "--as", "crowd", "--store", copy).code == 0
 
 
+def test_a_page_that_is_there_is_replaced_on_demand_alone(
+    judged: Callable[..., Path], venire: Venire, tmp_path: Path
+) -> None:
+    """Somebody may be voting on it: another page in its place would be asked under other battles' codes."""
+    campaign, second = judged(), tmp_path / "p-2.html"
+    second.write_text("mine", encoding="utf-8")
+    words = ("annotate", campaign, "-o", tmp_path / "p.html", "--annotators", 2, "--count", 3)
+    done = venire(*words)
+    assert done.code == 2
+    assert f"{second} is there already: name another file with -o, or replace it with --force" in done.err
+    assert [one.name for one in tmp_path.glob("p*.html")] == ["p-2.html"]
+    assert second.read_text(encoding="utf-8") == "mine"
+    assert venire(*words, "--force").code == 0
+    assert len(data(second)["battles"]) == 3
+    assert venire("annotate", campaign, "--width", 0.1, "-o", second).code == 0
+    for place, said in ((tmp_path, "is a folder"), (tmp_path / "none" / "p.html", "does not exist: make it first")):
+        done = venire("annotate", campaign, "-o", place)
+        assert (done.code, said in done.err) == (2, True)
+
+
 def test_a_table_without_a_vote_is_refused(judged: Callable[..., Path], venire: Venire, tmp_path: Path) -> None:
     campaign = judged()
     venire("annotate", campaign, "-o", tmp_path / "p.html")

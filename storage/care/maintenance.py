@@ -22,9 +22,13 @@ from venire.storage.care.offline import (
     named,
     refuse_full,
 )
-from venire.storage.store.connection import query
+from venire.storage.store.connection import make_database, query
 
 __all__ = ["BackedUp", "Compacted", "backup", "backup_held", "compact", "refuse_existing"]
+
+_SMALL_STORE = 32_000_000
+_SMALL_BLOCK = 16_384
+"""Bytes. Each table takes some blocks at least, which is most of a small store; a large one is written slower so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +53,15 @@ class BackedUp:
 def compact(path: Path) -> Compacted:
     """Rewrite a store into a fresh file of today's schema, compare, and put it in place of the old one.
 
-    Raises InputError for what is no store or where the disk has no room, StoreHeldError when another process owns it,
-    StoreError, with the store as it was, when the old or the new file is not sound.
+    A store of less than 32 MB gets small blocks, with which it takes a tenth of the room. Raises InputError for what is
+    no store or where the disk has no room, StoreHeldError when another process owns it, StoreError, with the store as
+    it was, when the old or the new file is not sound.
     """
     with folded(path) as path:
         before = path.stat().st_size
         refuse_full(path.parent, before, f"compacting {path}")
         with in_place(path) as fresh:
+            make_database(fresh, block_bytes=_SMALL_BLOCK if before < _SMALL_STORE else 0)
             rows = _rewrite(path, fresh)
             shutil.copymode(path, fresh)
         return Compacted(before, path.stat().st_size, rows)

@@ -94,13 +94,19 @@ def rescued_paths(store: Path) -> tuple[Path, ...]:
     return tuple(store.with_name(f"{store.name}.rescued{end}") for end in ("", *(f"-{n}" for n in range(2, 10))))
 
 
-def make_database(path: Path) -> None:
-    """Make an empty database for its user alone, unless there is a file; DuckDB lets everybody read what it makes."""
+def make_database(path: Path, *, block_bytes: int = 0) -> None:
+    """Make an empty database for its user alone, unless there is a file; DuckDB lets everybody read what it makes.
+
+    `block_bytes` is the size of the blocks that the file grows by and keeps for life, 0 for DuckDB's own (256 KiB).
+    """
     if path.exists():
         return
     with TemporaryDirectory(prefix="venire-") as folder:
         empty = Path(folder) / "empty.duckdb"
-        duckdb.connect(str(empty)).close()
+        with duckdb.connect(":memory:") as connection:
+            how = f" (block_size {block_bytes})" if block_bytes else ""
+            connection.execute(f"attach {quoted(empty)} as made{how}")
+            connection.execute("detach made")
         make_private(path, empty.read_bytes())
 
 

@@ -58,6 +58,19 @@ def test_a_compacted_store_has_every_row_in_its_place_and_who_it_is(old: Path) -
     assert names(old) == [old.name]
 
 
+def test_a_small_store_is_compacted_into_small_blocks_and_a_large_one_into_large(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = rows(old).keys()
+    done = compact(old)
+    assert done.after < done.before / 5
+    with open_store(old):
+        pass  # it is written to as any other
+    monkeypatch.setattr(maintenance, "_SMALL_STORE", old.stat().st_size)
+    assert compact(old).after > 5 * done.after
+    assert rows(old).keys() >= before
+
+
 def test_compacting_brings_an_old_store_to_today_s_schema(old: Path) -> None:
     compact(old)
     with duckdb.connect(str(old), read_only=True) as connection:

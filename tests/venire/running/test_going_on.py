@@ -154,3 +154,16 @@ def test_a_store_behind_a_link_is_the_same_store(venire: Venire, judged: Write, 
     os.symlink(path.with_suffix(".duckdb"), folder / "link.duckdb")
     assert json.loads(venire("rate", folder / "link.duckdb", "--json").out)["models"]
     assert not [file for file in folder.iterdir() if file.name.startswith("link.duckdb.")]
+
+
+def test_a_store_compacted_into_small_blocks_goes_on_as_any_other(
+    venire: Venire, write_campaign: Write, settle: Callable[..., Any]
+) -> None:
+    path = write_campaign(more=SOME)
+    settle(path)
+    assert venire("store", "compact", path).code == 0
+    path.write_text(path.read_text(encoding="utf-8").replace(SOME, ""), encoding="utf-8")
+    settle(path, amend=True)
+    (state,) = venire("status", path, "--json").json()["campaigns"]
+    assert (state["progress"]["settled"], state["progress"]["missing"]) == (120, 0)
+    assert venire("store", "check", path, "--full").code == 0

@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 ROOMS := arena configs judges storage ratings orchestrator reports pages simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow test-browser torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page bench-report coverage fuzz agreement figures screens notebook lint lock clean
+.PHONY: help install demo test collected test-slow test-browser torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page bench-report coverage fuzz agreement figures screens notebook examples lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -30,6 +30,7 @@ help:
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
 	@echo "make screens    take pictures of the web pages into docs/screens/; VENIRE_DATA names the records"
 	@echo "make notebook   run the cells of examples/notebook.ipynb and keep what they show"
+	@echo "make examples   run the demo and the notebook, and keep in examples/ what they leave, with the demo's report"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
 
@@ -188,6 +189,9 @@ screens: install
 
 notebook: install
 	$(BIN)/python examples/make_notebook.py
+
+examples: install notebook
+	$(BIN)/python examples/make_demo.py
 
 # One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
 lock:

@@ -19,6 +19,7 @@ __all__ = [
     "Ties",
     "Unranked",
     "VerdictOrigin",
+    "VoteWinner",
 ]
 
 OrdersMerge = Literal["mean", "strict"]
@@ -63,3 +64,6 @@ KeptPairs = Literal["agreed", "decided", "every"]
 
 AnnotationSample = Literal["random", "disputed", "decisive"]
 """Which battles people vote on: by chance, where judges differ most, or where the order of two models is in doubt."""
+
+VoteWinner = Literal["answer_1", "answer_2", "tie"]
+"""What a person says of two answers, in the order they were shown."""

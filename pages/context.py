@@ -60,6 +60,8 @@ class PageContext:
     kept: dict[tuple[int, str], Kept] = field(default_factory=dict)
     holding: Callable[[], AbstractContextManager[Any]] = nullcontext
     """Keeps the store open for longer than the page takes."""
+    votable: bool = False
+    """Whether people may vote on this server."""
 
     def memo(self, name: str, read: Callable[[], T], seconds: float = 0.0) -> T:
         """What `read` brings: the same again while nothing was committed, or for so many seconds of a run."""
@@ -88,6 +90,7 @@ class PageContext:
             "campaign": self.campaign,
             "campaigns": self.campaigns,
             "live": self.live,
+            "votable": self.votable,
             "token": self.token,
             "as_of": None if made_at is None else made_at.strftime("%H:%M:%S"),
             "is_current": self.table.is_current,

@@ -115,6 +115,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "venire": (
         ("wording", "status", "loops", "endpoints", "feedback", "boards", "conversations"),
+        ("annotation",),
         ("live", "reading"),
         ("session",),
         (
@@ -123,7 +124,6 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
             "placement",
             "experiments",
             "forecasts",
-            "annotation",
             "prompts",
             "testing",
             "reporting",

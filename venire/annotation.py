@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,15 @@ from venire.storage.read import frames
 from venire.storage.read.blind_battles import VotableCompletion, blind_texts, votable_completions
 from venire.storage.store.store import Store
 
-__all__ = ["DEFAULT_COUNT", "AnnotationPages", "VotesNeeded", "annotation_pages", "votes_needed"]
+__all__ = [
+    "DEFAULT_COUNT",
+    "AnnotationPages",
+    "SharedSample",
+    "VotesNeeded",
+    "annotation_pages",
+    "shared_sample",
+    "votes_needed",
+]
 
 DEFAULT_COUNT = 100
 """Battles on a page, where the store has so many."""
@@ -95,12 +104,8 @@ def annotation_pages(
 
     Raises InputError for a store with fewer battles, and for a sample that needs verdicts where there are none.
     """
-    votable, own_seed = _votable(store, sample, campaign)
-    seed, available = own_seed if seed is None else seed, len(votable.model_a)
-    if not available:
-        raise InputError(
-            f"{store.path} has no two completions of one instruction that differ: there is nothing to vote on"
-        )
+    votable, seed = _something_votable(store, sample, seed, campaign)
+    available = len(votable.model_a)
     if count is None:
         count = _most(available, annotators, overlap)
     places = shared_places(count, annotators, overlap)
@@ -111,8 +116,7 @@ def annotation_pages(
             f"{annotators} pages of {count} battles need {needed} battles, and {store.path} has {available} to vote "
             f"on: --count {most} is the most" + (", or share more of them with --overlap" if annotators > 1 else "")
         )
-    rng = np.random.default_rng([seed, 0])
-    drawn = balanced_sample(votable.model_a, votable.model_b, needed, rng, votable.priority)
+    drawn = _drawn(votable, needed, seed)
     shared = set(places[0].tolist()).intersection(*(one.tolist() for one in places))
     pages = tuple(
         _page(store, votable, drawn[mine], number, np.random.default_rng([seed, number]))
@@ -130,6 +134,71 @@ def annotation_pages(
         high=None if votable.priority is None else int(np.count_nonzero(votable.priority[drawn] > _LOW[sample])),
         judged=votable.judged,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSample:
+    """Battles that everybody votes on, as pairs of completions, each person in an order and with sides of their own.
+
+    `digest` names the sample in this store. Whose the completions are is in `pairs`, which nobody who votes is to see.
+    """
+
+    pairs: tuple[tuple[VotableCompletion, VotableCompletion], ...]
+    seed: int
+    digest: str
+
+    def of_annotator(self, name: str) -> tuple[tuple[VotableCompletion, VotableCompletion], ...]:
+        """The battles in the order, and with the sides, of one person: the same whenever they come back."""
+        person = int.from_bytes(blake2b(name.encode(), digest_size=8, person=b"venire.person").digest())
+        rng = np.random.default_rng([self.seed, person])
+        order = rng.permutation(len(self.pairs)).tolist()
+        turned = (rng.random(len(order)) < 0.5).tolist()
+        pairs = [self.pairs[place] for place in order]
+        return tuple((other, one) if turn else (one, other) for (one, other), turn in zip(pairs, turned, strict=True))
+
+
+def shared_sample(
+    store: Store,
+    *,
+    sample: AnnotationSample = "random",
+    count: int | None = None,
+    seed: int | None = None,
+    campaign: str | None = None,
+) -> SharedSample:
+    """The battles that `annotation_pages` draws for one page by the same options, for several people to vote on.
+
+    Raises InputError as that does.
+    """
+    votable, seed = _something_votable(store, sample, seed, campaign)
+    available = len(votable.model_a)
+    count = min(available, DEFAULT_COUNT) if count is None else count
+    if count > available:
+        raise InputError(
+            f"{store.path} has {available} battles to vote on, not {count}: --count {available} is the most"
+        )
+    drawn = _drawn(votable, count, seed).tolist()
+    pairs = tuple((votable.first[place], votable.second[place]) for place in drawn)
+    numbers = repr([(one.number, other.number) for one, other in pairs]).encode()
+    digest = blake2b(numbers, key=store.constant, digest_size=8, person=b"venire.sample").hexdigest()
+    return SharedSample(pairs, seed, digest)
+
+
+def _something_votable(
+    store: Store, sample: AnnotationSample, seed: int | None, campaign: str | None
+) -> tuple[_Votable, int]:
+    """What can be voted on, and the seed, by default that of the campaign. Raises InputError where that is nothing."""
+    votable, own_seed = _votable(store, sample, campaign)
+    if not len(votable.model_a):
+        raise InputError(
+            f"{store.path} has no two completions of one instruction that differ: there is nothing to vote on"
+        )
+    return votable, own_seed if seed is None else seed
+
+
+def _drawn(votable: _Votable, count: int, seed: int) -> NDArray[np.int64]:
+    """The places of a sample of so many battles, in the order of their drawing."""
+    rng = np.random.default_rng([seed, 0])
+    return balanced_sample(votable.model_a, votable.model_b, count, rng, votable.priority)
 
 
 _LOW = {"disputed": 0.0, "decisive": 0.025}
@@ -272,11 +341,7 @@ def votes_needed(store: Store, width: float, *, campaign: str | None = None) -> 
     (`ratings.design.interval_forecast`): battles spread as the votable ones are, one order each, ratings as judges or
     people see them so far. Raises InputError for a width that is none of a share, and where nobody could vote.
     """
-    votable, _ = _votable(store, "random", campaign)
-    if not len(votable.model_a):
-        raise InputError(
-            f"{store.path} has no two completions of one instruction that differ: there is nothing to vote on"
-        )
+    votable, _ = _something_votable(store, "random", None, campaign)
     beforehand = {share: votes_for_agreement(width, share) for share in (0.5, EXPECTED_AGREEMENT)}
     judged = people = None
     by_judge: dict[str, int] = {}

@@ -1,15 +1,19 @@
 // The one script of the page on which people vote. All texts are data: they are put in as text, never as markup.
+// A page that stands alone has its battles and hands out a table; a page of a server (`live`) asks for battles under a
+// name, and sends every vote. A vote that cannot be sent stays in the browser until it can.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
-  const key = `venire-annotate-${data.page}`;
-  const count = data.battles.length;
+  const live = data.live;
+  let key = "";
+  let count = 0;
   const KEYS = { 1: "answer_1", 2: "answer_2", 0: "tie" };
   const COLUMNS = ["page", "battle", "answer_1", "answer_2", "winner", "annotator", "note", "voted_at"];
 
-  // What a person has done so far: votes and notes by the number of the battle, and the battle that is shown.
-  const fresh = () => ({ votes: {}, notes: {}, shown: 0, name: data.annotator });
+  // What a person has done so far: votes and notes by the number of the battle, and the battle that is shown; of a
+  // server those that are still to be sent, each with the time of its last change.
+  const fresh = () => ({ votes: {}, notes: {}, unsent: {}, shown: 0, name: data.annotator });
   let state = fresh();
   let kept = true;
   const load = () => {
@@ -21,6 +25,60 @@
   const save = () => {
     try { localStorage.setItem(key, JSON.stringify(state)); kept = true; } catch { kept = false; }
     at("lost").hidden = kept;
+  };
+
+  // What the server has goes before what this browser remembers, but for votes that have not been sent.
+  const reconcile = () => {
+    data.battles.forEach((battle, place) => {
+      if (Object.hasOwn(state.unsent, place)) return;
+      if (battle.vote) {
+        state.votes[place] = { winner: battle.vote.winner, at: (state.votes[place] || {}).at || "" };
+        state.notes[place] = battle.vote.note || state.notes[place] || "";
+      } else if (state.votes[place]) state.unsent[place] = Date.now();
+    });
+  };
+  const waiting = () => Object.keys(state.unsent).length;
+  const mark = (place) => { if (live) state.unsent[place] = Date.now() + Math.random(); };
+  const AGAIN_MS = 10000;
+  let sending = false;
+  let timer = 0;
+  const complain = (sentence) => {
+    const number = waiting();
+    at("unsent").textContent = number
+      ? `${number === 1 ? "One vote is" : `${number} votes are`} not in the store yet: ${sentence} They stay in this browser and are sent again by themselves.`
+      : sentence;
+    at("unsent").hidden = !sentence;
+  };
+  const reason = async (answer) => {
+    try { return `${(await answer.json()).error}.`.replace(/\.\.$/, "."); } catch { return `the server refuses them (${answer.status}).`; }
+  };
+  const send = async () => {
+    if (!live || sending) return;
+    sending = true;
+    clearTimeout(timer);
+    const mine = key;
+    let trouble = "";
+    let refused = "";
+    try {
+      while (!trouble && key === mine && waiting()) {
+        const place = Object.keys(state.unsent)[0];
+        const stamp = state.unsent[place];
+        const [one, other] = data.battles[place].answers;
+        const body = { token: live.token, annotator: state.name, answer_1: one.code, answer_2: other.code,
+          winner: state.votes[place].winner, note: state.notes[place] || "" };
+        const answer = await fetch(live.vote, { method: "POST", credentials: "same-origin",
+          headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+        // What is wrong with the vote itself stays wrong: it is not sent again, and does not hold up the others.
+        if (answer.status === 400 || answer.status === 404) refused = await reason(answer);
+        else if (!answer.ok) trouble = await reason(answer);
+        if ((answer.ok || refused) && key === mine && state.unsent[place] === stamp) { delete state.unsent[place]; save(); }
+      }
+    } catch { trouble = "the server does not answer."; }
+    sending = false;
+    if (key !== mine) { send(); return; }
+    complain(trouble || refused);
+    if (trouble) timer = setTimeout(send, AGAIN_MS);
+    summarize();
   };
 
   const voted = () => Object.keys(state.votes).length;
@@ -60,10 +118,11 @@
     at(name).scrollTop = 0;
   };
   const summarize = () => {
-    at("voted").textContent = `${voted()} of ${count} voted`;
+    at("voted").textContent = `${voted()} of ${count} voted${live && waiting() ? `, ${waiting()} not sent` : ""}`;
     at("progress").value = voted();
     at("rows").value = table();
     at("resume").hidden = voted() === count;
+    if (live) at("where").textContent = waiting() ? "Some votes are not in the store yet." : "All your votes are in the store, and can still be changed.";
     at("left").textContent = count - voted() ? `${count - voted()} battles have no vote yet.` : "All battles have a vote.";
   };
   const show = () => {
@@ -104,8 +163,11 @@
   };
   const vote = (name) => {
     if (state.shown >= count) return;
-    state.votes[state.shown] = { winner: KEYS[name], at: new Date().toISOString() };
+    const place = state.shown;
+    state.votes[place] = { winner: KEYS[name], at: new Date().toISOString() };
+    mark(place);
     go(next());
+    send();
   };
   const back = () => go(state.shown - 1);
   const forth = () => go(state.shown + 1);
@@ -135,7 +197,7 @@
       if (event.key === "Escape") writing.blur();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (!key || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const act = Object.hasOwn(KEYS, event.key) ? () => vote(event.key)
       : { n: note, b: back, Backspace: back, f: forth, w: whole }[event.key];
     if (act) { event.preventDefault(); act(); }
@@ -151,13 +213,71 @@
   at("whole").addEventListener("click", whole);
   for (const button of document.querySelectorAll("button.download")) button.addEventListener("click", download);
   at("note").addEventListener("input", () => { state.notes[state.shown] = at("note").value; save(); summarize(); });
-  at("name").addEventListener("input", () => { state.name = at("name").value; save(); summarize(); });
+  at("note").addEventListener("change", () => {
+    if (!state.votes[state.shown]) return;
+    mark(state.shown);
+    save();
+    send();
+  });
   at("rows").addEventListener("focus", () => at("rows").select());
-  window.addEventListener("storage", (event) => { if (event.key === key) { load(); at("name").value = state.name; show(); } });
+  window.addEventListener("storage", (event) => {
+    if (!key || event.key !== key) return;
+    load();
+    if (!live) at("name").value = state.name;
+    show();
+  });
 
-  load();
-  at("name").value = state.name;
-  at("progress").max = count;
-  save();
-  show();
+  const begin = (name) => {
+    key = live ? `venire-annotate-${data.page}-${name}` : `venire-annotate-${data.page}`;
+    count = data.battles.length;
+    load();
+    at("progress").max = count;
+    if (live) {
+      reconcile();
+      if (state.votes[state.shown]) state.shown = next();
+    }
+    save();
+    show();
+  };
+
+  // The name is kept apart from votes: the next sample is voted on under the same one.
+  const NAME = "venire-annotate-name";
+  const remembered = () => { try { return localStorage.getItem(NAME) || ""; } catch { return ""; } };
+  const ask = () => {
+    clearTimeout(timer);
+    key = "";
+    state = fresh();
+    for (const id of ["battle", "bar", "end", "who"]) at(id).hidden = true;
+    at("place").textContent = "";
+    at("naming").hidden = false;
+    at("name").value = remembered();
+    at("name").focus();
+  };
+  const enter = async (name) => {
+    complain("");
+    try {
+      const answer = await fetch(`${live.battles}?${new URLSearchParams({ annotator: name })}`, { credentials: "same-origin" });
+      if (!answer.ok) { ask(); complain(await reason(answer)); return; }
+      Object.assign(data, await answer.json());
+    } catch {
+      ask();
+      complain("The server does not answer.");
+      return;
+    }
+    try { localStorage.setItem(NAME, data.annotator); } catch { /* asked for again next time */ }
+    at("naming").hidden = true;
+    at("who").hidden = false;
+    at("me").textContent = data.annotator;
+    begin(data.annotator);
+    send();
+  };
+  if (live) {
+    at("naming").addEventListener("submit", (event) => { event.preventDefault(); enter(at("name").value); });
+    at("other").addEventListener("click", ask);
+    if (remembered()) enter(remembered()); else ask();
+  } else {
+    at("name").addEventListener("input", () => { state.name = at("name").value; save(); summarize(); });
+    begin(data.annotator);
+    at("name").value = state.name;
+  }
 })();

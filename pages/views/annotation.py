@@ -1,4 +1,4 @@
-"""The page on which people vote: one file that stands alone, without the names of models."""
+"""The page on which people vote, without the names of models: one file that stands alone, or a page of a server."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
+from typing import Any
 
 from markupsafe import Markup
 
+from venire.pages.addresses import Links
 from venire.pages.rendering import render
 from venire.pages.texts import visible
 from venire.storage.read.blind_battles import BlindText
 
-__all__ = ["AnnotationPage", "annotation_page"]
+__all__ = ["AnnotationPage", "annotation_page", "shown_battles", "voting_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,7 @@ def annotation_page(battles: Sequence[tuple[BlindText, BlindText]], annotator: s
 
     It holds texts and the completions' codes, and loads nothing: its policy allows its own script and style alone.
     """
-    asked = [
-        {
-            "asked": visible(first.asked),
-            "answers": [{"code": one.code, "text": visible(one.text)} for one in (first, second)],
-        }
-        for first, second in battles
-    ]
-    content = {"annotator": annotator, "battles": asked}
+    content = {"annotator": annotator, "battles": shown_battles(battles)}
     digest = sha256(json.dumps(content).encode()).hexdigest()[:16]
     style, script = (_static(name) for name in ("annotate.css", "annotate.js"))
     values = {
@@ -47,8 +42,30 @@ def annotation_page(battles: Sequence[tuple[BlindText, BlindText]], annotator: s
         "style": Markup(style),
         "script": Markup(script),
         "data": _data({"page": digest, **content}),
+        "live": False,
     }
     return AnnotationPage(digest, render("annotate.html", values))
+
+
+def shown_battles(battles: Sequence[tuple[BlindText, BlindText]]) -> list[dict[str, Any]]:
+    """What a page shows of some battles, in the order shown: what was asked, and each answer's code and text."""
+    return [
+        {
+            "asked": visible(first.asked),
+            "answers": [{"code": one.code, "text": visible(one.text)} for one in (first, second)],
+        }
+        for first, second in battles
+    ]
+
+
+def voting_page(links: Links, token: str) -> str:
+    """The page of a server: it asks for a name, then for battles, and sends each vote with the token.
+
+    It holds no text: its policy is that of all pages of the server, which forbids anything written into a page.
+    """
+    addresses = {"battles": links.to("annotate/battles"), "vote": links.to("annotate/vote"), "token": token}
+    values = {"live": True, "pages": links.to("overview"), "data": _data({"live": addresses, "battles": []})}
+    return render("annotate.html", values)
 
 
 def _data(content: object) -> Markup:

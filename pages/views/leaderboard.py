@@ -35,6 +35,7 @@ def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str
         "has_reference": any(one.get("reference") is not None for one in rows),
         "points": [(gap, expected(float(gap))) for gap in POINTS],
         "tied": tied(rows),
+        "people": board["diagnostics"].get("people"),
     }
 
 

@@ -42,6 +42,31 @@ select p.name, p.origin, n.name, case v.label when 1 then a.name when -1 then b.
   where v.instruction = $instruction and ((v.model_a = $one and v.model_b = $other) or (v.model_a = $other and v.model_b = $one))
   order by v.note is null, p.name, n.name, v.repeat, v.swapped;
 
+-- name: cast_on
+-- What some completions answer and whose they are, as they came.
+select c.id, c.instruction, c.model, m.name from completion c join model m on m.id = c.model where c.id in (select unnest($completions::integer[])) and c.variant = '';
+
+-- name: cast_before
+-- What a person of a group said of a battle.
+select v.swapped, v.label, v.note from vote v join annotator n on n.id = v.annotator join people p on p.id = n.people
+  where p.name = $people and n.name = $annotator and v.instruction = $instruction and v.model_a = $model_a and v.model_b = $model_b;
+
+-- name: insert_annotator
+insert into annotator select (select coalesce(max(id), 0) + 1 from annotator), p.id, $annotator from people p
+  where p.name = $people and not exists (select 1 from annotator n where n.people = p.id and n.name = $annotator);
+
+-- name: cast_vote
+insert into vote select n.id, $instruction, $model_a, $model_b, $swapped, 1, $label, $batch, $note from annotator n join people p on p.id = n.people where p.name = $people and n.name = $annotator;
+
+-- name: replace_vote
+update vote v set swapped = $swapped, label = $label, batch = $batch, note = $note from annotator n join people p on p.id = n.people
+  where p.name = $people and n.name = $annotator and v.annotator = n.id and v.instruction = $instruction and v.model_a = $model_a and v.model_b = $model_b;
+
+-- name: own_votes
+select i.external_id, a.name, b.name, v.label, v.note from vote v join annotator n on n.id = v.annotator join people p on p.id = n.people
+  join instruction i on i.id = v.instruction join model a on a.id = v.model_a join model b on b.id = v.model_b
+  where p.name = $people and n.name = $annotator order by v.batch, v.repeat;
+
 -- name: votes
 -- Votes of a group as codes: ids of models and instructions, of annotators; label is A minus B.
 select v.model_a, v.model_b, v.annotator, v.instruction, v.repeat, coalesce(v.swapped, false) swapped, v.swapped is not null shown, v.label
@@ -95,6 +120,9 @@ select c.id, m.name model, i.external_id instruction, hash(c.text) text_hash
 -- name: completions_to_show
 -- The key and the text of some completions, with what they answer.
 select c.id, c.completion_key, c.text, i.turns from completion c join instruction i on i.id = c.instruction where c.id in (select unnest($completions::integer[]));
+
+-- name: keys_of
+select id, completion_key from completion where id in (select unnest($completions::integer[]));
 
 -- name: completion_keys
 -- Whose completion is known by which key, and on which instruction, by name.

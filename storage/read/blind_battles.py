@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from venire.storage.store.store import Store
 
-__all__ = ["BlindText", "VotableCompletion", "blind_texts", "completions_by_code", "votable_completions"]
+__all__ = ["BlindText", "VotableCompletion", "blind_codes", "blind_texts", "completions_by_code", "votable_completions"]
 
 _CODE_BYTES = 8
 
@@ -44,6 +44,11 @@ def blind_texts(store: Store, completions: Collection[int]) -> dict[int, BlindTe
         number: BlindText(_code(store, key), "\n\n".join(json.loads(turns)), text)
         for number, key, text, turns in store.read("completions_to_show", completions=list(completions))
     }
+
+
+def blind_codes(store: Store, completions: Collection[int]) -> dict[int, str]:
+    """The codes of some completions, by number."""
+    return {number: _code(store, key) for number, key in store.read("keys_of", completions=list(completions))}
 
 
 def completions_by_code(store: Store) -> dict[str, tuple[str, str]]:

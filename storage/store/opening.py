@@ -42,12 +42,13 @@ def open_store(
     to_read: bool = False,
     clock: Clock | None = None,
     accept_loss: bool = False,
+    shows: bool = False,
 ) -> Store:
     """Open a store, making the file when it is not there and `create` is true.
 
     Migrations are applied, and what a run that ended without notice left in its journal is brought in. With `to_read`,
     for those who write nothing, a store that cannot be written (on a read-only file system, or of another user) is
-    opened as it is: without a lock, and nothing of it is changed.
+    opened as it is: without a lock, and nothing of it is changed. `shows`: for pages, as the message to others says.
 
     Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
     `accept_loss` is true), and for one that would have to be changed to be read; StoreHeldError when another process
@@ -74,7 +75,7 @@ def open_store(
         return _only_read(path, clock)
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
-    lock = StoreLock.acquire(path)
+    lock = StoreLock.acquire(path, shows=shows)
     try:
         _clear_what_a_killed_owner_left(path)
         read_journal(path)  # one that this version cannot read is refused before anything is migrated

@@ -27,6 +27,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.storage.read.blind_battles import completions_by_code
 from venire.storage.store.store import Commit, Row, Store
+from venire.storage.transfer.casting import group_name
 from venire.storage.transfer.formats import read_verdicts
 from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battle_table
 from venire.storage.transfer.formats.columns import condition
@@ -209,8 +210,7 @@ def add_votes(store: Store, name: str, *given: VoteFile, origin: Origin | None =
     does not have, for a vote
     that is in the store with another winner, and for a group whose votes are of another origin.
     """
-    if not name.strip() or not name.isprintable():
-        raise InputError(f"{name!r} is no name for a group of people: give it some letters")
+    group_name(name)
     named = [_with_names(store, one) if one.blind else one for one in given]
     with store.commit() as commit:
         added = [_add(store, commit, name, one, origin) for one in named]

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import typer
 
+from venire.arena.choices import AnnotationSample
+
 __all__ = ["serve"]
+
+_VOTES = "Of votes alone"
 
 
 def serve(
@@ -14,16 +18,32 @@ def serve(
     at: str = typer.Option(
         "", "--at", metavar="HOST:PORT", help="Where to listen; a host asks for a token. 127.0.0.1:8377 unless given."
     ),
+    annotate: bool = typer.Option(
+        False, "--annotate", help="Let people vote blind on the stores; their votes are written there."
+    ),
+    people: str = typer.Option(
+        "people", "--as", metavar="NAME", rich_help_panel=_VOTES, help="What the people who vote are called."
+    ),
+    sample: AnnotationSample = typer.Option(
+        "random", "--sample", rich_help_panel=_VOTES, help="Which battles they vote on, as `venire annotate` has them."
+    ),
+    count: int | None = typer.Option(
+        None, "--count", min=1, rich_help_panel=_VOTES, help="Battles for each; default: 100, or all there are."
+    ),
+    seed: int | None = typer.Option(
+        None, "--seed", min=0, rich_help_panel=_VOTES, help="Of sample, order and sides; default: the campaign's own."
+    ),
 ) -> None:
     """Serve pages of stores: boards, judges, every call, until Ctrl-C.
 
-    Nothing is written. A store is open while somebody looks at it; half a minute later a run can begin on it.
-    A campaign that runs shows its own pages with `venire run FILE --serve`.
+    Nothing is written, unless people vote. A store is open while somebody looks at it or votes; half a minute later a
+    run can begin on it. A campaign that runs shows its own pages with `venire run FILE --serve`.
 
     Examples:
       venire serve first
       venire serve first/campaign.duckdb second.duckdb --at 127.0.0.1:9000
       venire serve first --at 0.0.0.0:8377       # prints a link that works once
+      venire serve first --annotate --as crowd   # people vote at the address that it prints
     """
     import asyncio
 
@@ -34,9 +54,11 @@ def serve(
     from venire.live.page_maker import refuse_without_packages
     from venire.live.pages import Pages
     from venire.live.server import serve_pages
+    from venire.live.voting import Voting, refuse_not_writable
     from venire.loops import stop_on_signals
     from venire.orchestrator.recording.ending import StopRequest
     from venire.render.screen import console
+    from venire.storage.transfer.casting import group_name
     from venire.wording import plain
 
     refuse_without_packages()
@@ -44,7 +66,13 @@ def serve(
     paths = named_stores(stores)
     if missing := [path for path in paths if not path.is_file()]:
         raise InputError(f"there is no store {missing[0]}: `venire run FILE` makes one")
-    pages = Pages(Library.of_paths(paths), guard)
+    voting = None
+    if annotate:
+        refuse_not_writable(paths)
+        voting = Voting(group_name(people), sample, count, seed)
+    elif (people, sample, count, seed) != ("people", "random", None, None):
+        raise InputError("--as, --sample, --count and --seed are for votes: add --annotate, or leave them out")
+    pages = Pages(Library.of_paths(paths), guard, voting=voting)
     screen = console(stderr=True)
 
     async def go() -> None:
@@ -52,6 +80,8 @@ def serve(
         with stop_on_signals(stop, None):
             async with serve_pages(pages):
                 screen.print(f"pages: {plain(guard.link())}", soft_wrap=True)
+                for slug in pages.library.stores if voting is not None else ():
+                    screen.print(f"votes: {plain(guard.page(f'/s/{slug}/annotate'))}", soft_wrap=True)
                 screen.print("Ctrl-C ends this")
                 await stop.gently.wait()
 

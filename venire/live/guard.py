@@ -113,6 +113,10 @@ class Guard:
         base = self.address.url(self.port)
         return base + "/" if self._entry is None else f"{base}/enter?key={self._entry}"
 
+    def page(self, path: str) -> str:
+        """The address of a page, for who has come by the link or brings the token."""
+        return self.address.url(self.port) + path
+
     def enter(self, key: str) -> str | None:
         """The cookie's value for the key of the link, which then works no more; None for another key."""
         if self._entry is None or not _same(key, self._entry):

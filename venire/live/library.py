@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from venire.arena.errors import InputError, VenireError
+from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.conversations import conversation_reader
 from venire.pages.addresses import Links
 from venire.pages.context import Kept, PageContext
@@ -19,7 +19,7 @@ from venire.status import rounds_document, spending_document
 from venire.storage.read import frames
 from venire.storage.read.trial_details import TrialDetail
 from venire.storage.read.trial_table import TrialTable
-from venire.storage.store.opening import open_unchanged
+from venire.storage.store.opening import open_store, open_unchanged
 from venire.storage.store.store import Store
 
 __all__ = ["Library", "ReplacedError", "ServedStore"]
@@ -48,6 +48,7 @@ class ServedStore:
         self._open: ExitStack | None = None
         self._store: Store | None = running
         self._users = 0
+        self._reopening = False
         self._left_at = monotonic()
         self._tables: dict[int, TrialTable] = {}
         self._readers: dict[int, Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]]] = {}
@@ -61,6 +62,7 @@ class ServedStore:
         Raises InputError and StoreHeldError as `open_unchanged` does, and ReplacedError.
         """
         with self._door:
+            self._door.wait_for(lambda: not self._reopening)
             if self._store is not None and self.running is None and self._store.is_elsewhere():
                 if self._users:
                     raise ReplacedError(f"the store {self.path} was replaced or taken away while it was looked at")
@@ -79,6 +81,39 @@ class ServedStore:
                 self._users -= 1
                 self._left_at = monotonic()
                 self._door.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[Store]:
+        """The store opened to be written, from now on for whoever looks as well, and until it is idle.
+
+        A store that is open to be read alone is closed first, once nobody reads from it; who comes meanwhile waits.
+        Raises StoreHeldError where another process has it, or where it is read for longer than some seconds, and
+        InputError as `open_store` does and for the store of a run in this process.
+        """
+        if self.running is not None:
+            raise InputError("people cannot vote while the campaign runs in this process")
+        with ExitStack() as stack:
+            with self._door:
+                if self._store is not None and (self._store.is_only_read or self._store.is_elsewhere()):
+                    self._close_after_readers()
+                if self._store is None:
+                    opened = ExitStack()
+                    store = opened.enter_context(open_store(self.path.resolve(), create=False, shows=True))
+                    store.limit_memory(_MEMORY)
+                    self._open, self._store = opened, store
+                store = stack.enter_context(self.store())
+            yield store
+
+    def _close_after_readers(self) -> None:
+        """Close the store when its last reader has left."""
+        self._reopening = True
+        try:
+            if not self._door.wait_for(lambda: not self._users, _LAST_SECONDS):
+                raise StoreHeldError(f"the store {self.path} is being read for a page: try again in a moment")
+            self._close()
+        finally:
+            self._reopening = False
+            self._door.notify_all()
 
     def close_if_idle(self, seconds: float = IDLE_SECONDS) -> None:
         """Close a store at rest that nobody has looked at for so long."""
@@ -108,7 +143,9 @@ class ServedStore:
             self._campaigns_of = batch, there
         return there
 
-    def context(self, store: Store, campaign: int, *, token: str, live: Mapping[str, Any] | None) -> PageContext:
+    def context(
+        self, store: Store, campaign: int, *, token: str, live: Mapping[str, Any] | None, votable: bool = False
+    ) -> PageContext:
         """What a page of a campaign needs; its table is to be refreshed before it is read.
 
         Raises InputError for a campaign that is not there, StoreError where the store cannot be read.
@@ -136,6 +173,7 @@ class ServedStore:
             partial(spending_document, store, campaign),
             self._kept,
             self.store,
+            votable,
         )
 
 

@@ -21,6 +21,7 @@ from venire.pages.views import instructions as instructions_view
 from venire.pages.views import judges as judges_view
 from venire.pages.views import leaderboard as leaderboard_view
 from venire.pages.views import overview as overview_view
+from venire.pages.views.annotation import voting_page
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
@@ -76,14 +77,16 @@ class PageMaker:
     fits: Fits
     token: str
     live: Live | None = None
+    votable: bool = False
+    """Whether people may vote here, which pages then lead to."""
 
     def front(self) -> RenderedPage:
         """The list of stores."""
         values = {"title": "Stores", "page": "stores", "stores": self.library.overview(self.document())}
         return RenderedPage(render("stores.html", values).encode("utf-8", "replace"))
 
-    def first(self, served: ServedStore, wanted: str | None) -> RenderedPage:
-        """The way to the overview of a campaign: that of the number, else the one that is going on, else the last."""
+    def first(self, served: ServedStore, wanted: str | None, page: str = "overview") -> RenderedPage:
+        """The way to a page of a campaign: that of the number, else the one that is going on, else the last."""
         with served.store() as store:
             campaigns = frames.campaigns(store)
         if not campaigns:
@@ -92,7 +95,7 @@ class PageMaker:
         running = None if live is None else live["campaign"]
         by_number = [one for one in campaigns if str(one.id) == wanted]
         by_name = [one for one in campaigns if one.name == running]
-        return RenderedPage(location=f"/s/{served.slug}/c/{(by_number + by_name or campaigns[-1:])[0].id}/overview")
+        return RenderedPage(location=f"/s/{served.slug}/c/{(by_number + by_name or campaigns[-1:])[0].id}/{page}")
 
     def made(self, make: Callable[[], RenderedPage]) -> RenderedPage:
         """A page, or one that says why there is none. Raises WaitingError for one whose fit is not there."""
@@ -133,6 +136,12 @@ class PageMaker:
         """The counters of the run that is going on in this process, if there is one."""
         return None if self.live is None else self.live.document()
 
+    def voting(self, served: ServedStore, campaign: int) -> RenderedPage:
+        """The page on which people vote; it asks for battles by itself."""
+        with served.store() as store:
+            here = served.context(store, campaign, token=self.token, live=self.document())
+        return RenderedPage(voting_page(here.links, self.token).encode())
+
     def page(
         self, served: ServedStore, campaign: int, page: str, number: int, query: Mapping[str, str]
     ) -> RenderedPage:
@@ -143,6 +152,7 @@ class PageMaker:
                 campaign,
                 token=self.token,
                 live=self.document(),
+                votable=self.votable,
             )
             if page == "judges":
                 with contextlib.suppress(WaitingError, InputError):  # the page itself says so

@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -22,11 +22,12 @@ from typing import Any
 
 from aiohttp import web
 
-from venire.arena.errors import VenireError
+from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.live.fits import Fits
 from venire.live.guard import Guard
-from venire.live.library import IDLE_SECONDS, Library
+from venire.live.library import IDLE_SECONDS, Library, ReplacedError
 from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError
+from venire.live.voting import MAX_VOTE_BYTES, UnknownBattleError, Voting, read_vote
 from venire.pages import charts
 from venire.pages.context import PAGES
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
@@ -73,8 +74,11 @@ class Pages:
     library: Library
     guard: Guard
     live: Live | None = None
+    voting: Voting | None = None
+    """Where people may vote on the stores, which are then written."""
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "venire-pages"))
     _searches: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-search"))
+    _votes: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-votes"))
     _downloads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-download"))
     _fits: Fits = field(default_factory=Fits)
     _shared: dict[str, tuple[float, asyncio.Task[RenderedPage]]] = field(default_factory=dict)
@@ -89,7 +93,7 @@ class Pages:
 
     @cached_property
     def _maker(self) -> PageMaker:
-        return PageMaker(self.library, self._fits, self.guard.page_token, self.live)
+        return PageMaker(self.library, self._fits, self.guard.page_token, self.live, votable=self.voting is not None)
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes; pages of a campaign are below /s/STORE/c/NUMBER."""
@@ -106,6 +110,11 @@ class Pages:
         add(campaign + "/text/{trial:[0-9]{1,18}}/{kind:completion|instruction|reply}/{place:[0-9-]{1,20}}", self._text)
         add(campaign + "/{page:battle|instruction|contestant}/{number:[0-9]{1,18}}", self._show)
         add(campaign + "/{page:" + "|".join([*PAGES, "search"]) + "}", self._show)
+        if self.voting is not None:
+            add("/s/{store}/annotate", self._first)
+            add(campaign + "/annotate", self._voting_page)
+            add(campaign + "/annotate/battles", self._battles, allow_head=False)
+            app.router.add_post(campaign + "/annotate/vote", self._vote)
         app.router.add_post(campaign + "/stop", self._stop)
         app.router.add_post(campaign + "/cancel", self._cancel)
         app.on_response_prepare.append(_secure)
@@ -189,7 +198,7 @@ class Pages:
         await asyncio.to_thread(self._fits.close)
         if self._drawer is not None:
             self._drawer.shutdown(wait=False, cancel_futures=True)
-        for pool in (self._threads, self._searches, self._downloads):
+        for pool in (self._threads, self._searches, self._downloads, self._votes):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
         self.library.close()
 
@@ -235,10 +244,10 @@ class Pages:
         return web.Response(body=found.body, content_type=found.content_type, headers={"Cache-Control": _FOREVER})
 
     async def _first(self, request: web.Request) -> web.StreamResponse:
-        """The overview of the campaign that is going on, or of the only or last one."""
-        served = self.library.find(request.match_info["store"])
-
-        return await self._in_thread(request, partial(self._maker.first, served, request.match_info.get("campaign")))
+        """The overview of the campaign that is going on, or of the only or last one; or the page to vote on it."""
+        served, wanted = self.library.find(request.match_info["store"]), request.match_info.get("campaign")
+        page = "annotate" if request.path.endswith("/annotate") else "overview"
+        return await self._in_thread(request, partial(self._maker.first, served, wanted, page))
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         served = self.library.find(request.match_info["store"])
@@ -385,8 +394,49 @@ class Pages:
         }
         return web.Response(body=text.encode("utf-8", "replace"), headers=headers)
 
+    async def _voting_page(self, request: web.Request) -> web.StreamResponse:
+        served, campaign = self.library.find(request.match_info["store"]), int(request.match_info["campaign"])
+        return await self._in_thread(request, partial(self._maker.voting, served, campaign))
+
+    async def _battles(self, request: web.Request) -> web.StreamResponse:
+        """What somebody of a name votes on, as JSON."""
+        served, campaign = self.library.find(request.match_info["store"]), int(request.match_info["campaign"])
+        assert self.voting is not None  # it has no route otherwise
+        ask = partial(self.voting.battles, served, campaign, request.query.get("annotator", ""))
+        return await self._as_json(ask, self._threads)
+
+    async def _vote(self, request: web.Request) -> web.StreamResponse:
+        """A vote, which only a page of this server can send: it has the token, and JSON of another site is refused."""
+        if request.content_type != "application/json":
+            return _json({"error": "a vote is sent as application/json"}, 415)
+        if (body := await _small_body(request, MAX_VOTE_BYTES)) is None:
+            return _json({"error": f"a vote has up to {MAX_VOTE_BYTES:,} bytes"}, 413)
+        try:
+            vote = read_vote(body)
+        except InputError as error:
+            return _json({"error": str(error)}, 400)
+        if not self.guard.knows_form(vote.token):
+            return _json({"error": "the vote did not come from a page of this server: load the page again"}, 403)
+        served, campaign = self.library.find(request.match_info["store"]), int(request.match_info["campaign"])
+        assert self.voting is not None  # it has no route otherwise
+        keep = partial(self.voting.keep, served, campaign, vote)
+        return await self._as_json(lambda: {"changed": keep()}, self._votes)
+
+    async def _as_json(self, make: Callable[[], Mapping[str, Any]], pool: ThreadPoolExecutor) -> web.Response:
+        """What a function returns, or a sentence of why there is nothing."""
+        try:
+            return _json(await asyncio.get_running_loop().run_in_executor(pool, make))
+        except (StoreHeldError, ReplacedError) as error:
+            return _json({"error": str(error)}, 409)
+        except UnknownBattleError as error:
+            return _json({"error": str(error)}, 404)
+        except InputError as error:
+            return _json({"error": str(error)}, 400)
+        except VenireError as error:
+            return _json({"error": str(error)}, 500)
+
     async def _stop(self, request: web.Request) -> web.StreamResponse:
-        """Stop the run gently: the one thing that a page can change."""
+        """Stop the run gently: the one thing that a page changes of a run."""
         if not self.guard.knows_form(await _form_token(request)):
             return self._message("Not from this page", "The form did not come from a page of this server.", status=403)
         if self.live is None:
@@ -414,6 +464,20 @@ async def _form_token(request: web.Request) -> object:
         return (await request.post()).get("token")
     except (ValueError, LookupError, web.HTTPException, AssertionError):
         return None
+
+
+async def _small_body(request: web.Request, most: int) -> bytes | None:
+    """The body of a request; None of one that is longer, which is read no further than that."""
+    body = bytearray()
+    async for part in request.content.iter_chunked(most):
+        body += part
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
+def _json(document: Mapping[str, Any], status: int = 200) -> web.Response:
+    return web.json_response(document, status=status, headers={"Cache-Control": "no-store"})
 
 
 async def _in_turn(pool: ThreadPoolExecutor, parts: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -81,11 +81,14 @@ def rank_range(row: Mapping[str, Any]) -> str:
 
 
 def tied(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Models that do not differ significantly from the first of their tier, where there are several."""
-    tiers: dict[int, list[str]] = {}
+    """Models that do not differ significantly from the first of their tier, where there are several.
+
+    Groups of models that were rated apart have tiers of their own.
+    """
+    tiers: dict[tuple[int | None, int], list[str]] = {}
     for one in rows:
         if one.get("tier") is not None:
-            tiers.setdefault(one["tier"], []).append(one["model"])
+            tiers.setdefault((one.get("group"), one["tier"]), []).append(one["model"])
     return [names for names in tiers.values() if len(names) > 1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from venire.ratings.agreement.calibration import calibration
 from venire.ratings.am_elo.evaluation import evaluate_rows
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.data.result import Rated
+from venire.ratings.data.statistics import student
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.position import position_effects
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
@@ -30,6 +32,7 @@ __all__ = [
     "Cost",
     "Costs",
     "calibration_rows",
+    "cost_rows",
     "learning_rows",
     "matrix_rows",
     "missing",
@@ -54,11 +57,24 @@ class Cost:
     name: str
     nano: int
     count: int
+    deviation: float | None = None
+    """The standard deviation of the price of one in nano-dollars, where it is known."""
 
     @property
     def dollars(self) -> float:
         """Dollars for each."""
         return self.nano / 1e9 / self.count if self.count else 0.0
+
+    def interval(self, level: float) -> tuple[float, float] | None:
+        """The interval of the mean price of one in dollars at `level`; None of fewer than two, or of nothing paid.
+
+        Student's interval of the logarithm of the mean (delta method), whose ends are positive however prices vary.
+        """
+        if self.deviation is None or self.count < 2 or self.nano <= 0:
+            return None
+        error = self.deviation / math.sqrt(self.count) / (self.nano / self.count)
+        reach = math.exp(float(student.ppf((1.0 + level) / 2.0, self.count - 1.0)) * error)
+        return self.dollars / reach, self.dollars * reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,31 @@ def missing(source: ChartSource | None, kind: str) -> str | None:
     if kind in ("learning", "calibration") and source.options.covariates:
         return "it is drawn of ratings without covariates"
     return None
+
+
+def cost_rows(models: Sequence[Mapping[str, Any]], costs: Sequence[Cost], level: float) -> list[Row]:
+    """Models on one scale by what a completion cost them, the cheapest first, with intervals of both at `level`.
+
+    `models` are rows of a board. Where groups of them were rated apart, the group with the most prices is taken. A
+    model is on the frontier where none that costs as little is rated as high.
+    """
+    price = {one.name: one for one in costs if one.nano > 0 and one.count}
+    known = [one for one in models if one.get("elo") is not None and one["model"] in price]
+    (largest, _), *_ = Counter(one.get("group") for one in known).most_common(1) or [(None, 0)]
+    rows: list[Row] = []
+    for one in known:
+        if one.get("group") != largest:
+            continue
+        cost = price[one["model"]]
+        lo, hi = cost.interval(level) or (None, None)
+        rating = {key: one.get(key) for key in ("model", "elo", "lo", "hi")}
+        rows.append({**rating, "cost": cost.dollars, "cost_lo": lo, "cost_hi": hi, "completions": cost.count})
+    rows.sort(key=lambda row: (row["cost"], -row["elo"], row["model"]))
+    best = -math.inf
+    for row in rows:
+        row["frontier"] = row["elo"] > best
+        best = max(best, row["elo"])
+    return rows
 
 
 def matrix_rows(source: ChartSource, models: Sequence[str] | None = None) -> list[Row]:

@@ -314,22 +314,18 @@ def diagram(
 
 
 def frontier(rows: Sequence[Row], title: str, across: str, notes: Sequence[str] = ()) -> Any:
-    """Ratings (`elo`) against dollars (`cost`): models that no cheaper one is rated above are joined by a step line.
+    """Ratings (`elo`) against dollars (`cost`), the cheapest first: those on the `frontier` are joined by steps.
 
-    Labels stand at the right in the order of ratings, joined to nothing: each has the colour of its point.
+    Intervals of both (`lo`, `hi`, `cost_lo`, `cost_hi`) are lines; a rating's that has no end on one side goes to the
+    edge, with a triangle there. Labels stand at the right in the order of ratings, each in the colour of its point.
     """
     alt = _altair()
-    best = -math.inf
-    line = []
-    for row in sorted(rows, key=lambda one: (one["cost"], -one["elo"])):
-        if row["elo"] > best:
-            best = row["elo"]
-            line.append({"cost": row["cost"], "elo": row["elo"]})
-    line.append({"cost": max(row["cost"] for row in rows), "elo": best})
+    line = [{"cost": row["cost"], "elo": row["elo"]} for row in rows if row["frontier"]]
+    line.append({"cost": rows[-1]["cost"], "elo": line[-1]["elo"]})
     order = [row["model"] for row in sorted(rows, key=lambda one: (-one["elo"], one["model"]))]
     low, high = _around([row[key] for row in rows for key in ("elo", "lo", "hi") if row.get(key) is not None])
     width, height = 480, max(320, _LETTERS * len(rows))
-    costs = [float(row["cost"]) for row in rows]
+    costs = [float(row[key]) for row in rows for key in ("cost", "cost_lo", "cost_hi") if row.get(key) is not None]
     wide = min(costs) > 0.0 and max(costs) / min(costs) > 20.0
     around = [0.8 * min(costs), 1.25 * max(costs)] if wide else [0, 1.05 * max(costs)]
     scale = alt.Scale(type="log" if wide else "linear", domain=around, nice=False)
@@ -337,17 +333,25 @@ def frontier(rows: Sequence[Row], title: str, across: str, notes: Sequence[str] 
     plane = alt.Scale(domain=[low, high], nice=False, zero=False)
     y = alt.Y("elo:Q", title="Elo", scale=plane, axis=alt.Axis(format=".0f"))
     colour = _colour(alt, order)
-    base = alt.Chart(alt.Data(values=list(rows))).encode(x=x, color=colour)
+    values = [_with_ends(row, Panel("Elo", "elo", "lo", "hi", open_ends=True), low, high) for row in rows]
+    base = alt.Chart(alt.Data(values=values)).encode(x=x, color=colour)
     tips = ["model:N", alt.Tooltip("elo:Q", format=".0f"), alt.Tooltip("cost:Q", format="$.4~g")]
     steps = alt.Chart(alt.Data(values=line)).mark_line(color=_RULE, interpolate="step-after", strokeDash=[4, 3])
-    both = base.transform_filter("isValid(datum.lo) && isValid(datum.hi)")
-    names = _names(alt, {row["model"]: row["elo"] for row in rows}, order, (low, high), (width, height), colour, "Elo")
-    made = alt.layer(
+    ratings = base.transform_filter("isValid(datum._lo)").mark_rule(strokeWidth=1.5)
+    prices = base.transform_filter("isValid(datum.cost_lo)").mark_rule(strokeWidth=1.5)
+    layers = [
         steps.encode(x=x, y=y),
-        both.mark_rule(strokeWidth=1.5).encode(y=alt.Y("lo:Q", scale=plane, title="Elo"), y2="hi:Q"),
+        ratings.encode(y=alt.Y("_lo:Q", scale=plane, title="Elo"), y2="_hi:Q"),
+        prices.encode(x=alt.X("cost_lo:Q", scale=scale, title=across), x2="cost_hi:Q", y=y),
         base.mark_point(filled=True, size=80, opacity=1).encode(y=y, tooltip=tips),
-        names,
-    ).properties(width=width, height=height)
+    ]
+    for field, shape, at in (("_below", "triangle-down", height), ("_above", "triangle-up", 0)):
+        if any(one[field] for one in values):
+            ends = base.transform_filter(f"datum.{field}").mark_point(shape=shape, filled=True, size=70, opacity=1)
+            layers.append(ends.encode(y=alt.value(at)))
+    ratings_by = {row["model"]: row["elo"] for row in rows}
+    layers.append(_names(alt, ratings_by, order, (low, high), (width, height), colour, "Elo"))
+    made = alt.layer(*layers).properties(width=width, height=height)
     return _styled(made.properties(title=alt.TitleParams(title, subtitle=list(notes))))
 
 

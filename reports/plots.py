@@ -13,6 +13,7 @@ from venire.ratings.judges.consistency import JudgeConsistency, consistency
 from venire.reports.chart_data import (
     ChartSource,
     calibration_rows,
+    cost_rows,
     learning_rows,
     matrix_rows,
     missing,
@@ -121,14 +122,15 @@ def _anchors(placement: Placement, ratings: Rows, anchors: Rows) -> Any:
 
 
 def _leaderboard(rows: Rows, method: str, wide: str) -> Any:
-    tiers = [row["tier"] for row in rows if row["tier"] is not None]
-    tied = len(set(tiers)) < len(tiers)
+    sets = [(row["group"], row["tier"]) for row in rows if row["tier"] is not None]
+    band = {one: number for number, one in enumerate(dict.fromkeys(sets), start=1)}
+    tied = len(band) < len(sets)
     shown = [
         {
             **{name: row[name] for name in ("model", "elo", "lo", "hi", "battles")},
             "rating": elo_text(row["elo"], row["lo"], row["hi"]),
             "rank": _ranks(row),
-            "band": row["tier"] if tied and row["tier"] is not None else 0,
+            "band": band.get((row["group"], row["tier"]), 0) if tied else 0,
         }
         for row in rows
     ]
@@ -257,9 +259,7 @@ def _no_costs(rows: Rows, source: ChartSource | None) -> str | None:
     if source is None or source.costs is None:
         return "only a store knows what its calls cost"
     costs = source.costs()
-    rated = {row["model"] for row in rows if row["elo"] is not None}
-    of_models = sum(one.nano > 0 and one.name in rated for one in costs.models)
-    if of_models >= _FEW or any(one.nano > 0 for one in costs.judges):
+    if len(cost_rows(rows, costs.models, source.options.level)) >= _FEW or any(one.nano > 0 for one in costs.judges):
         return None
     return "no call cost anything, or no price is known"
 
@@ -269,15 +269,10 @@ def _costs(rows: Rows, source: ChartSource | None) -> Any:
     assert source is not None
     assert source.costs is not None
     costs = source.costs()
-    price = {one.name: one.dollars for one in costs.models if one.nano > 0}
-    shown = [
-        {**{name: row[name] for name in ("model", "elo", "lo", "hi")}, "cost": price[row["model"]]}
-        for row in rows
-        if row["model"] in price and row["elo"] is not None
-    ]
+    shown = cost_rows(rows, costs.models, source.options.level)
     if len(shown) >= _FEW:
-        note = "Dashed: the best rating that so much buys"
-        return frontier(shown, "Rating against cost", "dollars for a completion", [note])
+        notes = ["Dashed: the best rating that so much buys", f"{100 * source.options.level:g} % intervals of both"]
+        return frontier(shown, "Rating against cost", "dollars for a completion", [*notes, *_marked(shown)])
     paid = sorted((one for one in costs.judges if one.nano > 0), key=lambda one: (-one.nano, one.name))
     bars = [
         {

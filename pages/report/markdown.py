@@ -36,9 +36,19 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     parts += _leaderboard(board)
     parts += _changes(document.get("changes"))
     if document["contestants"]:
-        rows = [[_name(one["model"]), dollars(one["nano"]), elo(one["elo"]), "yes" if one["frontier"] else ""]
-                for one in document["contestants"]]  # fmt: skip
-        parts += ["## Quality against cost", _table(["model", "cost of a completion", "Elo", "frontier"], rows)]
+        rows = [
+            [
+                _name(one["model"]),
+                dollars(one["nano"]),
+                "–" if one["nano_lo"] is None else f"{dollars(one['nano_lo'])} to {dollars(one['nano_hi'])}",
+                elo(one["elo"]),
+                _interval(one),
+                "yes" if one["frontier"] else "",
+            ]
+            for one in document["contestants"]
+        ]
+        head = ["model", "cost of a completion", "interval", "Elo", "interval", "frontier"]
+        parts += ["## Quality against cost", _table(head, rows)]
     if document["methods"]:
         parts += _methods(document["methods"])
     parts += _judges(document["judges"])

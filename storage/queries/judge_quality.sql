@@ -46,3 +46,8 @@ select cj.name, count(*) filter (where f.unsent), count(*) filter (where f.refus
   from found f join trial t on t.id = f.trial join campaign_judge cj on cj.campaign = $campaign and cj.respondent = t.respondent
   where f.trial in (select p.trial from plan p join campaign c on c.id = p.campaign where p.campaign = $campaign and p.round >= c.in_force)
   group by cj.name order by cj.name;
+
+-- name: completion_costs
+-- Of each contestant that was asked for completions: how many it answered, their nano-dollars, and the standard deviation of these.
+select w.name, count(*), sum(v.cost)::bigint, stddev_samp(v.cost) from settled v join trial t on t.id = v.trial join respondent r on r.id = t.respondent and r.protocol = $protocol
+  join (select distinct name, respondent from campaign_judge) w on w.respondent = r.id group by all order by all;

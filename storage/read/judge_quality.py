@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from venire.arena.records import GENERATE
 from venire.storage.store.store import Store
 
 __all__ = [
+    "CompletionCost",
     "JudgeReadability",
     "LongInput",
     "ServedModel",
     "ServedModels",
+    "completion_costs",
     "judge_readability",
     "long_input",
     "recent_verdicts",
@@ -58,6 +61,22 @@ class JudgeReadability:
 def judge_readability(store: Store, campaign: int) -> tuple[JudgeReadability, ...]:
     """The judges of a campaign that have settled trials, by name."""
     return tuple(JudgeReadability(*row) for row in store.read("judge_readability", campaign=campaign))
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionCost:
+    """What a contestant's completions cost in nano-dollars, with all attempts; `deviation` is between completions."""
+
+    model: str
+    completions: int
+    nano: int
+    deviation: float | None
+    """The standard deviation; None of a single one."""
+
+
+def completion_costs(store: Store) -> tuple[CompletionCost, ...]:
+    """The contestants that campaigns of this store asked for completions, by name."""
+    return tuple(CompletionCost(*row) for row in store.read("completion_costs", protocol=GENERATE))
 
 
 def recent_verdicts(store: Store, campaign: int, most: int) -> tuple[tuple[int, int, int], ...]:

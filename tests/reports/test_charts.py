@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 import venire as vn
-from venire.reports.chart_data import Cost, Costs, calibration_rows, learning_rows, matrix_rows
+from venire.reports.chart_data import Cost, Costs, calibration_rows, cost_rows, learning_rows, matrix_rows
 from venire.reports.charts import CHART_KINDS, spread_labels
 
 MODELS = ('always <b>wins</b> {{x}} "', "b:Q", "c", "always loses")
@@ -209,3 +210,36 @@ def test_names_beside_lines_keep_their_distance() -> None:
 def test_all_kinds_are_known() -> None:
     assert len(CHART_KINDS) == 9
     assert set(DRAWN) | {"reliability", "cost"} == set(CHART_KINDS)
+
+
+def test_the_interval_of_a_cost_holds_the_mean_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(400):
+        prices = rng.lognormal(10.0, 0.6, 16)
+        low, high = Cost("a", round(prices.sum()), 16, float(prices.std(ddof=1))).interval(0.95) or (0.0, 0.0)
+        assert 0.0 < low < high
+        held += low < np.exp(10.0 + 0.6**2 / 2) / 1e9 < high
+    assert 0.90 < held / 400 < 0.98
+    assert Cost("a", 5, 1, None).interval(0.95) is None
+    assert Cost("a", 0, 5, 0.0).interval(0.95) is None
+
+
+def test_costs_are_of_models_on_one_scale_and_their_frontier_never_falls() -> None:
+    models = [{"model": name, "elo": elo, "group": group} for name, elo, group in ROWS_OF_GROUPS]
+    rows = cost_rows(
+        models, [Cost(name, nano, 4) for name, nano in zip("abcdef", (9, 8, 40, 20, 30, 0), strict=True)], 0.9
+    )
+    assert [one["model"] for one in rows] == ["d", "e", "c"]
+    assert [one["frontier"] for one in rows] == [True, False, True]
+    assert cost_rows([], [], 0.95) == []
+
+
+ROWS_OF_GROUPS = [
+    ("a", 1900.0, 1),
+    ("b", 1800.0, 1),
+    ("c", 1300.0, 2),
+    ("d", 1200.0, 2),
+    ("e", 1100.0, 2),
+    ("f", 900.0, 2),
+]

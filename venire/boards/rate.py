@@ -40,7 +40,7 @@ from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import few
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.read.judge_quality import judge_readability
+from venire.storage.read.judge_quality import completion_costs, judge_readability
 from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
@@ -667,13 +667,7 @@ def in_order_of(battles: Battles, seconds: NDArray[np.float64], peers: Mapping[s
 def _costs(path: Path, campaign: int) -> Costs:
     """What a campaign's verdicts cost by judge, and completions that contestants wrote for the store by model."""
     with reading(path) as store:
-        models = [
-            Cost(one.judge, one.cost, one.settled)
-            for row in frames.campaigns(store)
-            if row.id != campaign
-            for one in judge_readability(store, row.id)
-            if one.protocol == GENERATE
-        ]
+        models = [Cost(one.model, one.nano, one.completions, one.deviation) for one in completion_costs(store)]
         judges = tuple(Cost(one.judge, one.cost, one.settled) for one in judge_readability(store, campaign))
     return Costs(judges, tuple(models))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -11,21 +11,22 @@ from typing import Any
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.keys import prompt_digest
-from venire.arena.records import GENERATE
 from venire.boards.audit import case_of, case_of_campaign
 from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read, select_verdicts
 from venire.judges import PROTOCOLS
 from venire.live.documents import audit_document, board_document
+from venire.pages.bars import tied
 from venire.pages.views.judges import MEANINGS
 from venire.ratings.inference.options import Options
 from venire.reporting.examples import example_battles
 from venire.reporting.judged import agreement_rows, judge_rows, reliability, verdict_digest
 from venire.reporting.methods import methods_section
 from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
+from venire.reports.chart_data import cost_rows
 from venire.reports.wording import counted, few
 from venire.status import rounds_document
 from venire.storage.read import frames
-from venire.storage.read.activity import campaign_settings, judge_activity, run_history
+from venire.storage.read.activity import campaign_settings, run_history
 from venire.storage.read.readings import asked_judges, prompt_texts
 from venire.storage.read.trial_table import TrialTable, categories
 from venire.storage.store.opening import reading
@@ -98,9 +99,9 @@ def _document(
         "board": board,
     }
     found["answer"] = answer(found)
-    found["contestants"] = _contestant_costs(store, board, left_out)
-    tied = _tied_sets(board["models"])
-    found["methods"] = methods_section(verdicts, board["method"], options, tied)
+    found["contestants"] = _contestant_costs(verdicts, board, left_out)
+    sets = tied(board["models"])
+    found["methods"] = methods_section(verdicts, board["method"], options, sets)
     if "reason" in found["methods"]:
         _leave_out(left_out, "Methods side by side", found["methods"]["reason"])
         found["methods"] = None
@@ -149,14 +150,6 @@ def _title(source: Source, campaign: frames.CampaignRow | None) -> str:
     return Path(str(source.paths[0])).name if campaign is None else campaign.name
 
 
-def _tied_sets(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    tiers: dict[int, list[str]] = {}
-    for one in rows:
-        if one.get("tier") is not None:
-            tiers.setdefault(one["tier"], []).append(one["model"])
-    return [one for one in tiers.values() if len(one) > 1]
-
-
 def _cost(store: Store, campaign: int) -> dict[str, Any]:
     spent = frames.campaign_spending(store, campaign)
     return {
@@ -169,26 +162,21 @@ def _cost(store: Store, campaign: int) -> dict[str, Any]:
 
 
 def _contestant_costs(
-    store: Store | None, board: Mapping[str, Any], left_out: list[dict[str, str]]
+    verdicts: Verdicts, board: Mapping[str, Any], left_out: list[dict[str, str]]
 ) -> list[dict[str, Any]] | None:
-    """What a completion of each rated model cost, from the campaigns that asked for them, and who is on the frontier.
+    """What a completion of each rated model cost, with intervals, and who is on the frontier; None of fewer than two.
 
-    A model is on the frontier where no other is rated as high for as little. None where fewer than two are known.
+    A model is on the frontier where no other is rated as high for as little.
     """
     what = "Quality against cost"
-    if store is None:
+    if verdicts.costs is None:
         _leave_out(left_out, what, "files of verdicts hold no prices of contestants")
         return None
-    found: dict[str, float] = {}
-    for one in frames.campaigns(store):
-        if any(judge.protocol == GENERATE for judge in frames.judges(store, one.id)):
-            table = TrialTable(store, one.id)
-            table.refresh(at_once=True)
-            found |= {row.judge: row.cost / row.settled for row in judge_activity(table) if row.settled and row.cost}
+    models, costs = board["models"], verdicts.costs().models
+    level = board["diagnostics"].get("level") or Options().level
     rows = [
-        {"model": one["model"], "elo": one["elo"], "nano": found[one["model"]]}
-        for one in board["models"]
-        if one.get("elo") is not None and one["model"] in found
+        {**{key: one[key] for key in ("model", "elo", "lo", "hi", "frontier", "completions")}, **_nano(one)}
+        for one in cost_rows(models, costs, level)
     ]
     if len(rows) < 2:
         why = (
@@ -196,12 +184,17 @@ def _contestant_costs(
         )
         _leave_out(left_out, what, why)
         return None
-    rows.sort(key=lambda row: (row["nano"], -row["elo"]))
-    best = float("-inf")
-    for row in rows:
-        row["frontier"] = row["elo"] > best
-        best = max(best, row["elo"])
+    drawn = {row["model"] for row in rows}
+    if missing := [one["model"] for one in models if one["model"] not in drawn]:
+        why = "not rated on the scale of the others, asked for nothing here, or asked without a price"
+        _leave_out(left_out, f"Cost of {few([short(one) for one in missing])}", why)
     return rows
+
+
+def _nano(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """The dollars of a row and their interval as nano-dollars."""
+    named = (("nano", "cost"), ("nano_lo", "cost_lo"), ("nano_hi", "cost_hi"))
+    return {ours: None if row[key] is None else round(1e9 * row[key], 3) for ours, key in named}
 
 
 def _categories(

@@ -151,15 +151,16 @@ def answer(document: Mapping[str, Any]) -> dict[str, Any]:
         reason = board["diagnostics"].get("reason") or "there is no judgment that could be read"
         return found | {"sentence": f"No model can be rated, {basis}: {reason}; {origin}."}
     first = {**rows[0], "model": short(rows[0]["model"])}
-    tied = [one["model"] for one in rows[1:] if one.get("tier") is not None and one["tier"] == first.get("tier")]
+    beside = [one for one in rows[1:] if one.get("group") == first.get("group")]
+    tied = [one["model"] for one in beside if one.get("tier") is not None and one["tier"] == first.get("tier")]
     found |= {"leader": rows[0]["model"], "tied": tied}
-    groups = len(board["diagnostics"].get("groups") or ()) > 1
+    groups = len(board["diagnostics"].get("groups") or ())
     lead = f"{first['model']} leads with {elo_with_interval(first, level)}"
     if first.get("elo") is None:
         lead = f"{first['model']} is first in the order of {board['method']}, which gives no distances"
-    if groups:
-        lead += " in the largest of several groups of models that no verdicts join"
-    return found | {"sentence": f"{lead}{_tie_text(first, tied, counts['models'])}, {basis}; {origin}."}
+    if groups > 1:
+        lead += f" in the first of {groups} groups of models that were rated apart, since no common scale joins them"
+    return found | {"sentence": f"{lead}{_tie_text(first, tied, len(beside) + 1)}, {basis}; {origin}."}
 
 
 def _tie_text(first: Mapping[str, Any], tied: Sequence[str], models: int) -> str:

@@ -216,3 +216,20 @@ def test_changes_have_intervals_and_the_same_verdicts_have_none(venire: Venire, 
     assert venire("report", table, "--against", other, "-o", out).code == 0
     assert "What changed" in Read(out.read_text(encoding="utf-8")).headings
     assert "## What changed" in venire("report", table, "--against", other, "--format", "md").out
+
+
+def test_models_that_were_rated_apart_are_never_called_not_distinguished(venire: Venire, tmp_path: Path) -> None:
+    lines = ["model_a,model_b,winner,judge,instruction_id"]
+    for number in range(12):
+        won = "model_a" if number % 2 else "model_b"
+        lines += [f"oak,elm,{won},ann,q{number}", f"ash,fir,{won},ann,q{number}"]
+        lines += [f"oak,ash,model_a,ann,q{number}", f"elm,fir,model_a,ann,q{number}"]
+    table = tmp_path / "apart.csv"
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    document = venire("report", table, "--format", "json").json()
+    groups = {one["model"]: one["group"] for one in document["board"]["models"]}
+    assert groups == {"oak": 1, "elm": 1, "ash": 2, "fir": 2}
+    (tied,) = document["answer"]["tied"]
+    assert {tied, document["answer"]["leader"]} == {"oak", "elm"}
+    assert "in the first of 2 groups of models that were rated apart" in document["answer"]["sentence"]
+    assert "Not distinguished: elm, oak; ash, fir." in venire("report", table, "--format", "md").out

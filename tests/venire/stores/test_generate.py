@@ -171,3 +171,46 @@ def test_what_contestants_wrote_later_is_planned_while_no_judge_was_asked_or_wit
     assert planned() == more < everything
     assert planned("--amend") == everything
     assert "answers to write" not in venire("plan", path).out
+
+
+def test_a_report_holds_quality_against_what_the_contestants_cost(
+    venire: Venire, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = write("two-stage")
+    text = path.read_text(encoding="utf-8")
+    for name, price in (("gpt-4-0613", 30.0), ("claude-v1", 3.0)):
+        text = text.replace(f'[[contestant]]\nname = "{name}"', f'{PRICED.format(price)}\nname = "{name}"')
+    free = '[[contestant]]\nname = "vicuna-13b"\nmodel = "simulated/vicuna-13b@1"\nelo = 1000\n'
+    path.write_text(text.replace("instructions = 2", "instructions = 4") + free, encoding="utf-8")
+    assert venire("generate", path, "--yes").code == 0
+    assert venire("run", path, "--yes").code == 0
+    document = venire("report", path, "--format", "json").json()
+    board = {one["model"]: one for one in venire("rate", path, "--json").json()["models"]}
+    spent = venire("sql", path.with_suffix(".duckdb"), SPENT, "--json").json()
+    rows = document["contestants"]
+    assert {one["model"] for one in rows} == {"gpt-4-0613", "claude-v1"}
+    assert [one["nano"] for one in rows] == sorted(one["nano"] for one in rows)
+    for one in rows:
+        (paid,) = [row for row in spent if row["name"] == one["model"]]
+        assert one["completions"] == paid["n"] == 4
+        assert one["nano"] == pytest.approx(paid["nano"] / paid["n"])
+        assert 0 < one["nano_lo"] < one["nano"] < one["nano_hi"]
+        assert [one[key] for key in ("elo", "lo", "hi")] == [board[one["model"]][key] for key in ("elo", "lo", "hi")]
+    cheap, dear = rows
+    assert cheap["frontier"]
+    assert dear["frontier"] == (dear["elo"] > cheap["elo"])
+    assert any(one["what"] == "Cost of vicuna-13b" for one in document["left_out"])
+    out = tmp_path / "r.html"
+    assert venire("report", path, "-o", out).code == 0
+    page = out.read_text(encoding="utf-8")
+    assert 'aria-label="Rating against the cost of a completion; ' in page
+    assert page.count('<line class="range"') >= 4
+    assert "| cost of a completion | interval |" in venire("report", path, "--format", "md").out
+
+
+PRICED = "[[contestant]]\nprice = {{ input = {0}, output = {0} }}"
+SPENT = (
+    "select w.name, count(distinct t.id) n, sum(a.cost) nano from attempt a join trial t on t.id = a.trial "
+    "join respondent r on r.id = t.respondent join campaign_judge w on w.respondent = r.id and w.campaign = a.campaign "
+    "where r.protocol = 'generate' group by all"
+)

@@ -16,7 +16,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#!|~$&]|:(?=[\w+-]+:)|^[-+=])")
 """What Markdown reads as markup; the last of it at the start of a line alone."""
 _LINK = re.compile(r"(?i)\b(www|https?|ftp|mailto|xmpp)(?=[.:])|@")
 """What sites turn into links and mentions after Markdown was read, where an escape is no help."""
-_NUMBERED = re.compile(r"^(\d+)(\.)")
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def plain_markdown(text: str) -> str:
@@ -34,6 +34,7 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     board = document["board"]
     parts = [f"# {_name(document['title'])}", f"**{_text(document['answer']['sentence'])}**"]
     parts += _leaderboard(board)
+    parts += ["\n".join(f"- {_text(one, 500)}" for one in document["notes"][:20])] if document["notes"] else []
     parts += _changes(document.get("changes"))
     if document["contestants"]:
         rows = [
@@ -51,6 +52,7 @@ def report_markdown(document: Mapping[str, Any]) -> str:
         parts += ["## Quality against cost", _table(head, rows)]
     if document["methods"]:
         parts += _methods(document["methods"])
+    parts += _figures(document["figures"])
     parts += _judges(document["judges"])
     if document["audit"]:
         parts += _doubts(document["audit"]["findings"])
@@ -127,6 +129,16 @@ def _methods(methods: Mapping[str, Any]) -> list[str]:
     ]
     says = [f"- {_text(one['says'])}" for one in methods["differences"] if one["turned"]]
     return ["## Ranks by other methods", _table(["model", *names], rows), *(["\n".join(says)] if says else [])]
+
+
+def _figures(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = ["## Figures that were asked for"] if tables else []
+    for one in tables:
+        found += [f"### {_text(one['title'])}", *(_text(line) for line in one["says"])]
+        if one["heads"]:
+            found.append(_table([_text(head) for head in one["heads"]], [list(map(_name, row)) for row in one["rows"]]))
+        found += [_text(line) for line in one["notes"]]
+    return found
 
 
 def _judges(judges: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -252,7 +252,7 @@ def rate(
         if is_store(source.paths[0]):
             show_pages_hint(console(stderr=True), source.paths[0])
     if report is not None:
-        write_report(source, report, None, method=method[0] if method else None, options=options)
+        write_report(source, report, None, options=options, made=(verdicts, board))
 
 
 def _refuse_for_report(methods: list[str], compare: bool) -> None:

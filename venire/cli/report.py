@@ -25,8 +25,9 @@ from venire.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from venire.boards.rate import Source
+    from venire.boards.rate import Source, Verdicts
     from venire.ratings.inference.options import Options
+    from venire.reports.board import Board
 
 __all__ = ["report", "write_report"]
 
@@ -112,11 +113,13 @@ def write_report(
     *,
     method: str | None = None,
     options: Options | None = None,
+    made: tuple[Verdicts, Board] | None = None,
     before: Source | None = None,
 ) -> None:
     """Make a report and write it to a file or to standard output.
 
-    Raises InputError for HTML without a file, for a file that is one of the sources, and as `report_document` does.
+    `made` are verdicts and a board of them, where the report is of one that is there already. Raises InputError for
+    HTML without a file, for a file that is one of the sources, and as `report_document` does.
     """
     from venire.arena.errors import InputError
 
@@ -129,7 +132,7 @@ def write_report(
             raise InputError(f"{out} is what the report is made of: write it to another file")
         if out.is_dir() or not out.resolve().parent.is_dir():
             raise InputError(f"{out}: name a file in a folder that is there")
-    document = _document(source, method, options)
+    document = _document(source, method, options, made)
     if before is not None:
         from venire.reporting.changes import changes_section
 
@@ -151,14 +154,17 @@ def _form_of(out: Path | None) -> ReportForm:
     return {".md": ReportForm.MD, ".json": ReportForm.JSON}.get(suffix, ReportForm.HTML)
 
 
-def _document(source: Source, method: str | None, options: Options | None) -> dict[str, Any]:
+def _document(
+    source: Source, method: str | None, options: Options | None, made: tuple[Verdicts, Board] | None
+) -> dict[str, Any]:
     import shlex
     import sys
 
     _need_extra()
     from venire.reporting.document import report_document
 
-    return report_document(source, method=method, options=options, command=shlex.join(["venire", *sys.argv[1:]]))
+    command = shlex.join(["venire", *sys.argv[1:]])
+    return report_document(source, method=method, options=options, command=command, made=made)
 
 
 def _need_extra() -> None:

@@ -13,7 +13,7 @@ from venire.arena.battles import Battles
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.store import Store
 
-__all__ = ["audit_document", "board_document", "read_for_audit", "read_for_board"]
+__all__ = ["audit_document", "board_document", "read_for_audit", "read_for_board", "with_pairs_seen"]
 
 
 def read_for_board(
@@ -37,8 +37,12 @@ def board_document(verdicts: Any, method: str | None, options: Any = None) -> di
 
     Wins have ties as halves; of ballots nothing is seen pair by pair. Raises InputError as `venire.boards.rate` does.
     """
-    found: dict[str, Any] = verdicts.board(method, options).to_json()
-    battles = verdicts.battles
+    return with_pairs_seen(verdicts.board(method, options), verdicts.battles)
+
+
+def with_pairs_seen(board: Any, battles: Battles) -> dict[str, Any]:
+    """The same of a board that is there already."""
+    found: dict[str, Any] = board.to_json()
     return found | {"seen": [] if battles.ballots is not None else _pairs_seen(battles)}
 
 

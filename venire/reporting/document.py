@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,15 +15,18 @@ from venire.arena.keys import prompt_digest
 from venire.boards.audit import case_of, case_of_campaign
 from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read, select_verdicts
 from venire.judges import PROTOCOLS
-from venire.live.documents import audit_document, board_document
+from venire.live.documents import audit_document, with_pairs_seen
 from venire.pages.bars import tied
 from venire.pages.views.judges import MEANINGS
 from venire.ratings.inference.options import Options
+from venire.reporting.asked import asked_options, board_notes
 from venire.reporting.examples import example_battles
 from venire.reporting.judged import agreement_rows, judge_rows, reliability, verdict_digest
 from venire.reporting.methods import methods_section
 from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
+from venire.reports.board import Board
 from venire.reports.chart_data import cost_rows
+from venire.reports.figure_tables import figure_tables
 from venire.reports.wording import counted, few
 from venire.status import rounds_document
 from venire.storage.read import frames
@@ -46,37 +50,39 @@ def report_document(
     method: str | None = None,
     options: Options | None = None,
     command: str = "venire report",
+    made: tuple[Verdicts, Board] | None = None,
 ) -> dict[str, Any]:
     """The report of a store's campaign, or of files or a table of verdicts, as plain JSON values.
 
-    `method` and `options` are as in `venire.rate`; `command` is what made the report, for whoever repeats it. A section
+    `method` and `options` are as in `venire.rate`; `command` is what made the report, for whoever repeats it. With
+    `made` the report is of these verdicts and of this board, with the figures that were asked for beside it. A section
     about which there is nothing to say is None, and `left_out` says why. Raises InputError as `venire.rate` does.
 
     >>> report_document(Source((Path("campaign.duckdb"),)))["answer"]["leader"]
     'strong'
     """
-    verdicts = read(source, () if options is None else options.covariates)
+    verdicts = read(source, () if options is None else options.covariates) if made is None else made[0]
     verdicts.refuse_grades_alone()
+    board = verdicts.board(method, options) if made is None else made[1]
     if not is_store(source.paths[0]):
-        return _document(source, verdicts, method, options, command, None, None)
+        return _document(source, verdicts, board, options, command, None, None)
     with reading(source.paths[0]) as store:
         campaign = choose_campaign(store, source.campaign)
-        return _document(source, verdicts, method, options, command, store, campaign)
+        return _document(source, verdicts, board, options, command, store, campaign)
 
 
 def _document(
     source: Source,
     verdicts: Verdicts,
-    method: str | None,
+    rated: Board,
     asked: Options | None,
     command: str,
     store: Store | None,
     campaign: frames.CampaignRow | None,
 ) -> dict[str, Any]:
     left_out: list[dict[str, str]] = []
-    board = board_document(verdicts, method, asked)
-    seed = verdicts.seed if asked is None else asked.seed
-    options = Options(seed=seed, level=board["diagnostics"].get("level") or Options().level)
+    board = with_pairs_seen(rated, verdicts.battles)
+    options = replace(asked or Options(seed=verdicts.seed), replicates=0)
     table = None
     if store is not None and campaign is not None:
         table = TrialTable(store, campaign.id)
@@ -105,12 +111,15 @@ def _document(
     if "reason" in found["methods"]:
         _leave_out(left_out, "Methods side by side", found["methods"]["reason"])
         found["methods"] = None
-    found["categories"] = _categories(store, verdicts, method, left_out)
+    found["figures"] = [asdict(one) for one in figure_tables(board["diagnostics"])]
+    found["notes"] = board_notes(board)
+    found["categories"] = _categories(store, verdicts, board["method"], options, left_out)
     found["judges"] = judge_rows(board, store, table)
     found["reliability"] = reliability(battles, elo)
     found["agreement"] = [] if table is None else agreement_rows(table)
     found["audit"] = _audit(source, verdicts, store, campaign, left_out)
-    found["how"] = _how(found, verdicts, store, campaign, seed)
+    found["asked"] = asked_options(source, asked)
+    found["how"] = _how(found, verdicts, store, campaign, options.seed)
     found["prompts"] = [] if store is None or campaign is None else _prompts(store, campaign.id)
     found["battles"] = [] if store is None or table is None else example_battles(store, table, board["models"])
     if store is None:
@@ -198,9 +207,9 @@ def _nano(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _categories(
-    store: Store | None, verdicts: Verdicts, method: str | None, left_out: list[dict[str, str]]
+    store: Store | None, verdicts: Verdicts, method: str, options: Options, left_out: list[dict[str, str]]
 ) -> list[dict[str, Any]] | None:
-    """The board of each category, in the order of their names."""
+    """The board of each category by the same method and options, in the order of their names."""
     what = "Categories"
     if store is None:
         _leave_out(left_out, what, "files of verdicts name no categories of instructions")
@@ -216,7 +225,7 @@ def _categories(
             break
         try:
             part = select_verdicts(store, verdicts, category=name)
-            board = part.board(method).to_json()
+            board = part.board(method, options).to_json()
         except InputError as error:
             _leave_out(left_out, f"Category {name}", str(error))
             continue
@@ -294,6 +303,8 @@ def _how(
         f"{facts.get('ties') or 0:,} are ties and {facts.get('flips') or 0:,} flipped; "
         f"{counts['verdicts'] - counts['read']:,} verdicts could not be read and count for nobody."
     )
+    if document["asked"]:
+        found.append(f"It was asked for with {', '.join(document['asked'])}.")
     errors = facts.get("cluster") or "single judgments"
     found.append(
         f"Ratings are by {board['method']} on a scale of {board['gauge']}, with "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from venire.boards.rate import Verdicts
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, missing_data
 from venire.reporting.sentences import WHY, short
+from venire.reports.comparison import Comparison
 from venire.reports.wording import few
 
 __all__ = ["methods_section"]
@@ -40,25 +42,13 @@ def methods_section(verdicts: Verdicts, method: str, options: Options, tied: Seq
     `tied` are the sets of models that the board's own method does not distinguish. Where fewer than two methods can
     rate these verdicts the section has a `reason` and nothing else.
     """
-    names = [method] if method in METHODS and METHODS[method].rates else []
-    battles = verdicts.battles
-    for one in _CHOSEN:
-        if one not in names and one in METHODS and not missing_data(battles, one, options):
-            names.append(one)
-    plain = Options(seed=options.seed, level=options.level, seconds=_KEMENY_SECONDS)
-    found, left_out = None, {}
-    try:
-        found = verdicts.compare(names, plain)
-    except InputError:  # a method may refuse these verdicts: each is tried beside the first
-        kept = names[:1]
-        for one in names[1:]:
-            try:
-                verdicts.compare([names[0], one], plain)
-                kept.append(one)
-            except InputError as error:
-                left_out[one] = str(error).splitlines()[0]
-        if len(kept) > 1:
-            found = verdicts.compare(kept, plain)
+    kemeny = min(options.seconds, _KEMENY_SECONDS)
+    # Anchors and a prior change the scale and not what is compared, and most methods take neither.
+    asked = replace(options, anchors={}, ridge=None, errors=None, replicates=0, seconds=kemeny)
+    found, left_out = _compared(verdicts, method, asked)
+    defaults = Options(seed=options.seed, level=options.level, seconds=kemeny)
+    if found is None and asked != defaults:
+        found, left_out = _compared(verdicts, method, defaults)
     if found is None:
         return {"reason": "fewer than two methods can rate these verdicts", "left_out": left_out}
     document = found.to_json()
@@ -67,6 +57,25 @@ def methods_section(verdicts: Verdicts, method: str, options: Options, tied: Seq
     document["differences"] = [_difference(document, name, sets) for name in document["methods"][1:]]
     document["differences"].sort(key=lambda one: -len(one["turned"]))
     return document
+
+
+def _compared(verdicts: Verdicts, method: str, options: Options) -> tuple[Comparison | None, dict[str, str]]:
+    """The board's method beside those that can rate these verdicts with these options, and why others cannot."""
+    names = [method] if method in METHODS and METHODS[method].rates else []
+    for one in _CHOSEN:
+        if one not in names and one in METHODS and not missing_data(verdicts.battles, one, options):
+            names.append(one)
+    try:
+        return verdicts.compare(names, options), {}
+    except InputError:  # a method may refuse these verdicts or options: each is tried beside the first
+        kept, left_out = names[:1], {}
+    for one in names[1:]:
+        try:
+            verdicts.compare([names[0], one], options)
+            kept.append(one)
+        except InputError as error:
+            left_out[one] = str(error).splitlines()[0]
+    return (verdicts.compare(kept, options) if len(kept) > 1 else None), left_out
 
 
 def _difference(document: Mapping[str, Any], name: str, tied: Sequence[set[str]]) -> dict[str, Any]:

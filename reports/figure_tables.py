@@ -1,0 +1,133 @@
+"""The figures that are asked for beside a board, as tables of texts: what a screen and a report show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["FIGURE_TABLES", "FigureTable", "figure_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """A table of texts with its title; `says` are sentences in its place, `notes` explain it; `name` is the column of
+    names, whose cells, like names in sentences, are as they were given: whoever shows them escapes them."""
+
+    title: str
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    says: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    name: int = 0
+
+
+def figure_tables(facts: Mapping[str, Any]) -> list[FigureTable]:
+    """The tables of the figures that the diagnostics of a board have (`reports.figures.figures_of`)."""
+    return [one for key, made in FIGURE_TABLES.items() if key in facts for one in made(facts[key])]
+
+
+def _prediction(found: Mapping[str, Any]) -> list[FigureTable]:
+    rows = tuple(
+        (
+            one["method"],
+            *(_fixed(one[name], 4) for name in ("mse", "auc", "auc_decisive", "log_loss")),
+            f"{one['not_predicted']:,}",
+        )
+        for one in found["methods"]
+    )
+    title = f"Held-out prediction   {found['judgments']:,} judgments in {found['folds']} folds"
+    heads = ("method", "MSE", "AUC", "AUC decisive", "log loss", "not predicted")
+    notes = tuple(f"left out: {name}: {why}" for name, why in found["left_out"].items())
+    return [FigureTable(title, heads, rows, notes=notes)]
+
+
+def _robustness(found: Mapping[str, Any]) -> list[FigureTable]:
+    rows = tuple(
+        (one["kind"], one["method"], _fixed(one["inconsistency"], 4), _fixed(one["f1"], 3), f"{one['draws']}")
+        for one in found["methods"]
+    )
+    title = f"Verdicts of {found['perturbed']} of {found['judges']} judges perturbed"
+    note = (
+        "inconsistency: share of pairs of models that change order; F1: of finding those judges by an ability of 0 or "
+        "less"
+    )
+    return [FigureTable(title, ("perturbation", "method", "inconsistency", "F1", "draws"), rows, (), (note,), 1)]
+
+
+def _contrast(found: Mapping[str, Any]) -> list[FigureTable]:
+    says = (
+        f"{found['model']} less {found['other']}: {found['difference']:+.0f} Elo "
+        f"({100 * found['level']:g} % interval {found['lo']:+.0f} to {found['hi']:+.0f}); "
+        f"truly higher with probability {found['above']:.3f}"
+    )
+    until = "the interval reaches 0 no more" if found["half_width"] is None else f"within {found['half_width']:g} Elo"
+    needed = "none"
+    if found["battles_between"] != 0:
+        between, in_all = (_battles(found[key]) for key in ("battles_between", "battles_in_all"))
+        needed = f"{between} between the two, or {in_all} spread as so far"
+    return [FigureTable("A contrast", says=(says,), notes=(f"battles needed until {until}: {needed}",))]
+
+
+def _battles(number: float | None) -> str:
+    return "no number" if number is None or number == float("inf") else f"{number:,.0f}"
+
+
+def _positions(found: Mapping[str, Any]) -> list[FigureTable]:
+    rows = tuple(
+        (
+            one["judge"],
+            f"{one['battles']:,}",
+            *(_fixed(one[name], 3) for name in ("flip_rate", "first", "between_orders")),
+            f"{one['by_order']:,} of {one['tested']:,}",
+        )
+        for one in found["judges"]
+    )
+    heads = ("judge", "battles", "flips", "1st", "between orders", f"p < {found['p_below']:g}")
+    note = (
+        "flips: pairs of verdicts, one of each order, with opposite winners; between orders: share of the variance of "
+        "verdicts; p: Fisher's exact test of order against winner, battle by battle"
+    )
+    return [FigureTable("Battles shown several times in each order", heads, rows, notes=(note,))]
+
+
+def _people_order(found: Mapping[str, Any]) -> list[FigureTable]:
+    named = [("all together", found["together"]), *found["judges"].items()]
+    rows = tuple(
+        (
+            name,
+            f"{one['instructions']:,}",
+            *(_interval(one[figure]) for figure in ("micro_pearson", "micro_kendall")),
+            *(_fixed(one[figure]["value"], 3) for figure in ("macro_pearson", "macro_spearman", "macro_kendall")),
+        )
+        for name, one in named
+    )
+    heads = ("rankings", "instructions", "micro Pearson", "micro Kendall", "macro Pearson", "Spearman", "Kendall")
+    title = f"Rankings against the reference   {found['models']} models"
+    cut = tuple(
+        (f"best {one['best']}", _interval(one["micro_loss"]), _fixed(one["macro_loss"], 3))
+        for one in found["truncation"]
+    )
+    note = "loss: share of Pearson's correlation that whole rankings have and these lose"
+    shorter = FigureTable("Truncated rankings", ("rankings of the", "micro loss", "macro loss"), cut, notes=(note,))
+    return [FigureTable(title, heads, rows), shorter]
+
+
+def _interval(one: Mapping[str, Any]) -> str:
+    if one["value"] is None:
+        return "none"
+    return f"{one['value']:.3f}" + ("" if one["lo"] is None else f" ({one['lo']:.2f} to {one['hi']:.2f})")
+
+
+def _fixed(value: float | None, places: int) -> str:
+    return "" if value is None or value != value else f"{value:.{places}f}"
+
+
+FIGURE_TABLES: Mapping[str, Callable[[Any], list[FigureTable]]] = {
+    "prediction": _prediction,
+    "robustness": _robustness,
+    "contrast": _contrast,
+    "positions": _positions,
+    "people_order": _people_order,
+}
+"""The tables of each figure, by its key among the diagnostics of a board."""

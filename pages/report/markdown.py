@@ -54,6 +54,8 @@ def report_markdown(document: Mapping[str, Any]) -> str:
         parts += _methods(document["methods"])
     parts += _figures(document["figures"])
     parts += _judges(document["judges"])
+    if rated := document["judge_ratings"]:
+        parts.append(f"Consistency against ratings of the judges {rated['ratings']}. {_text(rated['says'])}")
     if document["audit"]:
         parts += _doubts(document["audit"]["findings"])
     parts += ["## How it was done", *(_text(one) for one in document["how"])]

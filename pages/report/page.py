@@ -11,11 +11,11 @@ from typing import Any
 from markupsafe import Markup
 
 from venire.pages.bars import POINTS, axis, bar, expected, rank_range, scale, tied, win_matrix
-from venire.pages.figures import dollars, elo
+from venire.pages.figures import dollars, elo, number
 from venire.pages.rendering import render
 from venire.pages.report.planes import PlaneAxis, plane, steps
 
-__all__ = ["MAX_MATRIX", "cost_points", "report_html"]
+__all__ = ["MAX_MATRIX", "cost_points", "judge_points", "report_html"]
 
 MAX_MATRIX = 60
 """Models of the win matrix, the best of them: more are in the JSON alone."""
@@ -45,6 +45,7 @@ def report_html(document: Mapping[str, Any]) -> str:
         "tied": tied(rows),
         "matrix": win_matrix(rows[:MAX_MATRIX], board["seen"]) if board["seen"] else [],
         "costs": None if document["contestants"] is None else cost_points(document["contestants"]),
+        "rated_judges": None if document["judge_ratings"] is None else judge_points(document["judge_ratings"]),
         "has_elo": any(one.get("reference_elo") is not None for one in document["judges"]),
         "has_family": any(one.get("own_family") for one in document["judges"]),
         "names": [one["model"] for one in rows],
@@ -54,6 +55,17 @@ def report_html(document: Mapping[str, Any]) -> str:
         "level": f"{100 * (board['diagnostics'].get('level') or 0.95):g}",
     }
     return render("report/report.html", values)
+
+
+def judge_points(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The picture of judges: how consistent each is, and how it is rated as a model."""
+    across = PlaneAxis("consistency", "corrected", "consistency_lo", "consistency_hi", _hundredths, room=0.02)
+    up = PlaneAxis(f"Elo {found['ratings']}", "elo", "lo", "hi", elo, room=20.0)
+    return plane(found["judges"], "judge", across, up)
+
+
+def _hundredths(value: float) -> str:
+    return number(value, 2)
 
 
 def _by_word(findings: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

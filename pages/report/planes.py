@@ -103,6 +103,7 @@ def plane(
         "bottom": _HEIGHT - _BOTTOM,
         "across": _thinned([{"at": x(one), "text": across.text(one)} for one in across.ticks(left, right)]),
         "up": [{"at": y(one), "text": up.text(one)} for one in up.ticks(bottom, top)],
+        "path": "",
         "titles": (across.title, up.title),
     }
 

@@ -21,7 +21,7 @@ from venire.pages.views.judges import MEANINGS
 from venire.ratings.inference.options import Options
 from venire.reporting.asked import asked_options, board_notes
 from venire.reporting.examples import example_battles
-from venire.reporting.judged import agreement_rows, judge_rows, reliability, verdict_digest
+from venire.reporting.judged import agreement_rows, judge_ratings, judge_rows, reliability, verdict_digest
 from venire.reporting.methods import methods_section
 from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
 from venire.reports.board import Board
@@ -115,6 +115,7 @@ def _document(
     found["notes"] = board_notes(board)
     found["categories"] = _categories(store, verdicts, board["method"], options, left_out)
     found["judges"] = judge_rows(board, store, table)
+    found["judge_ratings"] = judge_ratings(board, verdicts)
     found["reliability"] = reliability(battles, elo)
     found["agreement"] = [] if table is None else agreement_rows(table)
     found["audit"] = _audit(source, verdicts, store, campaign, left_out)

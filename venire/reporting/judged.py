@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -11,14 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.boards.rate import Verdicts
 from venire.ratings.data.judgments import canonical, select_battles
+from venire.ratings.judges.elo_from_consistency import elo_from_scores
 from venire.storage.read import frames
 from venire.storage.read.activity import judge_activity, pairwise_agreement
 from venire.storage.read.judge_quality import served_models
 from venire.storage.read.trial_table import TrialTable
 from venire.storage.store.store import Store
 
-__all__ = ["agreement_rows", "judge_rows", "reliability", "verdict_digest"]
+__all__ = ["agreement_rows", "judge_ratings", "judge_rows", "reliability", "verdict_digest"]
 
 _EDGES = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 
@@ -113,6 +116,58 @@ def judge_rows(board: Mapping[str, Any], store: Store | None, table: TrialTable 
             }
     rows = list(known.values())
     return sorted(rows, key=lambda row: (row.get("corrected") is None, -(row.get("corrected") or 0.0), row["judge"]))
+
+
+def judge_ratings(board: Mapping[str, Any], verdicts: Verdicts) -> dict[str, Any] | None:
+    """The judges that have a consistency and are rated as models themselves, and how far both agree; None of one judge.
+
+    Ratings are those known before, of the judge or of the model that it is. Where fewer than two are known, they are
+    those of the board itself, of judges that are contestants: of one scale, where groups were rated apart.
+    """
+    models = {one["model"]: one for one in board["models"] if one.get("elo") is not None}
+    peers = verdicts.battles.peers
+    known: dict[str, dict[str, Any]] = {}
+    own: dict[str, dict[str, Any]] = {}
+    for one in board["judges"]:
+        name = one["judge"]
+        model = peers.get(name, name)
+        elo = verdicts.judge_elo.get(name, verdicts.reference.get(model))
+        if elo is not None:
+            known[name] = {"elo": elo, "lo": None, "hi": None}
+        if model in models:
+            own[name] = {key: models[model].get(key) for key in ("elo", "lo", "hi", "group")}
+    groups = Counter(one["group"] for one in own.values())
+    (largest, _), *_ = groups.most_common(1) or [(None, 0)]
+    own = {name: one for name, one in own.items() if one["group"] == largest}
+    for words, rated in (("known before", known), ("of this board", own)):
+        rows = [
+            {"judge": one["judge"], **{key: one.get(key) for key in _CONSISTENCY}}
+            | {key: rated[one["judge"]][key] for key in ("elo", "lo", "hi")}
+            for one in board["judges"]
+            if one["judge"] in rated and one.get("corrected") is not None
+        ]
+        if len(rows) > 1:
+            return {"ratings": words, "judges": rows, "says": _agreement_text(rows)}
+    return None
+
+
+_CONSISTENCY = ("corrected", "consistency_lo", "consistency_hi")
+
+
+def _agreement_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How far the order of judges by consistency is that by rating, with an interval over judges of the same kind."""
+    scores, ratings = ([one[key] for one in rows] for key in ("corrected", "elo"))
+    line = elo_from_scores([one["judge"] for one in rows], scores, ratings).all
+    if line.pearson is None or line.spearman is None:
+        return f"{len(rows)} judges are too few, or too much alike, to say whether consistent judges are rated higher."
+    found = {"Pearson": line.pearson, "Spearman": line.spearman}
+    parts = [
+        f"{name}'s correlation {value:.2f}"
+        + ("" if bounds is None else f" (95% interval: {bounds[0]:.2f} to {bounds[1]:.2f})")
+        for name, value in found.items()
+        for bounds in (line.intervals.get(name.lower()),)
+    ]
+    return f"Of {len(rows)} judges: {', '.join(parts)}."
 
 
 def _served(models: Any) -> list[dict[str, Any]]:

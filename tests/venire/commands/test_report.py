@@ -233,3 +233,35 @@ def test_models_that_were_rated_apart_are_never_called_not_distinguished(venire:
     assert {tied, document["answer"]["leader"]} == {"oak", "elm"}
     assert "in the first of 2 groups of models that were rated apart" in document["answer"]["sentence"]
     assert "Not distinguished: elm, oak; ash, fir." in venire("report", table, "--format", "md").out
+
+
+def test_judges_are_drawn_by_consistency_and_their_own_rating(
+    venire: Venire, judged: Callable[..., Path], tmp_path: Path
+) -> None:
+    lines = ["first,second,verdict,judge,instruction_id"]
+    models = ["oak", "elm", "ash", "fir"]
+    for item in range(12):
+        for place, (a, b) in enumerate((a, b) for a in models for b in models if a != b):
+            for number, judge in enumerate(models):
+                better = min(a, b, key=models.index)
+                wrong = (item * 5 + place * 3 + number) % 10 < 1 + number
+                lines.append(f"{a},{b},{(a if better == b else b) if wrong else better},{judge},q{item}")
+    table = tmp_path / "peers.csv"
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    document = venire("report", table, "--format", "json").json()
+    rated = document["judge_ratings"]
+    board = {one["model"]: one for one in document["board"]["models"]}
+    assert rated["ratings"] == "of this board"
+    assert {one["judge"]: (one["elo"], one["lo"], one["hi"]) for one in rated["judges"]} == {
+        name: (one["elo"], one["lo"], one["hi"]) for name, one in board.items()
+    }
+    assert "Pearson's correlation" in rated["says"]
+    out = tmp_path / "r.html"
+    assert venire("report", table, "-o", out).code == 0
+    page = out.read_text(encoding="utf-8")
+    start = page.index("Consistency of each judge against its Elo of this board")
+    assert page.count('<text class="name"', start) == 4
+    given = venire("report", judged(judge="elo = 1200"), "--format", "json").json()["judge_ratings"]
+    assert (given["ratings"], [one["elo"] for one in given["judges"]]) == ("known before", [1200.0, 1200.0])
+    assert "too few, or too much alike" in given["says"]
+    assert venire("report", judged(), "--format", "json").json()["judge_ratings"] is None

@@ -334,19 +334,20 @@ class VotesNeeded:
     available: int
 
 
-def votes_needed(store: Store, width: float, *, campaign: str | None = None) -> VotesNeeded:
+def votes_needed(store: Store, width: float, *, campaign: str | None = None, human: str | None = None) -> VotesNeeded:
     """The votes that an interval of agreement `width` wide needs, and people's ratings within some Elo points.
 
-    Votes that the store has of its only group of people are learned from. The forecast of ratings is that of a plan
-    (`ratings.design.interval_forecast`): battles spread as the votable ones are, one order each, ratings as judges or
-    people see them so far. Raises InputError for a width that is none of a share, and where nobody could vote.
+    Votes that the store has of the people named, or of its only group, are learned from. The forecast of ratings is
+    that of a plan (`ratings.design.interval_forecast`): battles spread as the votable ones are, one order each, ratings
+    as judges or people see them so far. Raises InputError for a width that is none of a share, for people of whom the
+    store has no votes, and where nobody could vote.
     """
     votable, _ = _something_votable(store, "random", None, campaign)
     beforehand = {share: votes_for_agreement(width, share) for share in (0.5, EXPECTED_AGREEMENT)}
     judged = people = None
     by_judge: dict[str, int] = {}
     if votable.judged:
-        found = read_stored(store, choose_campaign(store, campaign)).battles
+        found = read_stored(store, choose_campaign(store, campaign), human).battles
         judged, people = merge_orders(found), found.people
     if judged is not None and people is not None:
         for one in people_agreement(judged, people, replicates=0).judges:

@@ -672,9 +672,12 @@ def _costs(path: Path, campaign: int) -> Costs:
     return Costs(judges, tuple(models))
 
 
-def read_stored(store: Store, campaign: frames.CampaignRow) -> Verdicts:
-    """The verdicts of one campaign of an open store, with people's votes where the store has one group of them."""
-    return _with_people(store, read_campaign(store, campaign), None)
+def read_stored(store: Store, campaign: frames.CampaignRow, human: str | None = None) -> Verdicts:
+    """The verdicts of one campaign of an open store, with the votes of the people named, or of its only group.
+
+    Raises InputError for a group that the store does not have, with those that it has.
+    """
+    return _with_people(store, read_campaign(store, campaign), human)
 
 
 def select_verdicts(

@@ -37,6 +37,12 @@ def annotate(
     width: float | None = typer.Option(
         None, "--width", help="Make no page: say how many votes an interval of agreement so wide needs, such as 0.1."
     ),
+    human: str | None = typer.Option(
+        None,
+        "--human",
+        metavar="NAME",
+        help="With --width: the people whose votes it learns from; default: the only ones.",
+    ),
     campaign: str | None = CAMPAIGN,
     force: bool = typer.Option(False, "--force", help="Replace pages that are there already."),
     as_json: bool = JSON,
@@ -52,14 +58,17 @@ def annotate(
       venire annotate first --width 0.1    # how many votes that takes
     """
     from venire.annotation import annotation_pages, votes_needed
+    from venire.arena.errors import InputError
     from venire.live.page_maker import refuse_without_packages
     from venire.storage.store.opening import reading
 
     if width is not None:
         with reading(store) as opened:
-            needed = votes_needed(opened, width, campaign=campaign)
+            needed = votes_needed(opened, width, campaign=campaign, human=human)
         _show_needed(needed, as_json)
         return
+    if human is not None:
+        raise InputError("--human says whose votes --width learns from: add --width, or leave it out")
     refuse_without_packages()
     paths = [output] if annotators == 1 else [_numbered(output, number) for number in range(1, annotators + 1)]
     _refuse_there(paths, force)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from venire.arena.battles import Battles
+from venire.storage.read import frames
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.store import Store
 
@@ -17,15 +18,17 @@ __all__ = ["audit_document", "board_document", "read_for_audit", "read_for_board
 
 
 def read_for_board(
-    store: Store, campaign: CampaignRow, method: str | None, judge: str, category: str
+    store: Store, campaign: CampaignRow, method: str | None, judge: str, category: str, people: str | None = None
 ) -> tuple[Any, str | None]:
     """The campaign's verdicts, or those of some judges (a line each) or of one category; and the method.
 
-    Raises InputError as `venire.boards.rate` does.
+    Beside them are the votes of the group `people` once it has any, else of the only group. Raises InputError as
+    `venire.boards.rate` does.
     """
     from venire.boards.rate import read_stored, select_verdicts
 
-    verdicts = read_stored(store, campaign)
+    known = any(one.name == people for one in frames.people(store))
+    verdicts = read_stored(store, campaign, people if known else None)
     if judge or category:
         judges = judge.split("\n") if judge else ()
         verdicts = select_verdicts(store, verdicts, judges=judges, category=category or None)

@@ -37,11 +37,6 @@ _WITHOUT_TABLE = ("leaderboard", "audit")
 _AUDIT = Work("audit", read_for_audit, audit_document)
 
 
-def _board(method: str | None = None, judge: str = "", category: str = "") -> Work:
-    """The board by a method, else by that of the campaign; of some judges, a line each, or of one category."""
-    return Work("board", read_for_board, board_document, (method, judge, category))
-
-
 @dataclass(frozen=True, slots=True)
 class Live:
     """The run that is going on in this process: its counters, and a function that stops it gently."""
@@ -77,8 +72,8 @@ class PageMaker:
     fits: Fits
     token: str
     live: Live | None = None
-    votable: bool = False
-    """Whether people may vote here, which pages then lead to."""
+    people: str | None = None
+    """The group of those who may vote here: pages then lead to that, and boards have their votes beside them."""
 
     def front(self) -> RenderedPage:
         """The list of stores."""
@@ -152,7 +147,7 @@ class PageMaker:
                 campaign,
                 token=self.token,
                 live=self.document(),
-                votable=self.votable,
+                votable=self.people is not None,
             )
             if page == "judges":
                 with contextlib.suppress(WaitingError, InputError):  # the page itself says so
@@ -181,7 +176,7 @@ class PageMaker:
             found = instructions_view.instruction(here, number)
             return found, found["instruction"].name
         if page == "contestant":
-            found = instructions_view.contestant(here, number, self._known(here, _board()))
+            found = instructions_view.contestant(here, number, self._known(here, self._work()))
             return found, found["model"].name
         if page == "leaderboard":
             return self._leaderboard(here, query), ""
@@ -190,8 +185,12 @@ class PageMaker:
         audit = self._fit(here, "The audit", _AUDIT)
         return audit_view.audit(here, audit), ""
 
+    def _work(self, method: str | None = None, judge: str = "", category: str = "") -> Work:
+        """The board by a method, else by that of the campaign; of some judges, a line each, or of one category."""
+        return Work("board", read_for_board, board_document, (method, judge, category, self.people))
+
     def _judges_board(self, here: PageContext) -> Mapping[str, Any]:
-        return self._fit(here, "The judges", _board())
+        return self._fit(here, "The judges", self._work())
 
     def _board(self, here: PageContext, query: Mapping[str, str]) -> tuple[Mapping[str, Any], dict[str, str]]:
         """The board of an address and the choices in it."""
@@ -201,7 +200,7 @@ class PageMaker:
         if method is not None and method not in METHODS:
             raise InputError(f"there is no method {method[:80]!r}; there are: {', '.join(METHODS)}")
         judge, category = query.get("judge", "").strip("\n"), query.get("category", "")
-        board = self._fit(here, "The leaderboard", _board(method, judge, category))
+        board = self._fit(here, "The leaderboard", self._work(method, judge, category))
         return board, {"method": method or "", "judge": judge, "category": category}
 
     def _leaderboard(self, here: PageContext, query: Mapping[str, str]) -> dict[str, Any]:

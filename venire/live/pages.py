@@ -93,7 +93,8 @@ class Pages:
 
     @cached_property
     def _maker(self) -> PageMaker:
-        return PageMaker(self.library, self._fits, self.guard.page_token, self.live, votable=self.voting is not None)
+        people = None if self.voting is None else self.voting.people
+        return PageMaker(self.library, self._fits, self.guard.page_token, self.live, people)
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes; pages of a campaign are below /s/STORE/c/NUMBER."""

@@ -17,6 +17,7 @@ import pytest
 from tests.venire.conftest import Done
 from venire.annotation import annotation_pages
 from venire.arena.errors import InputError, StoreHeldError
+from venire.live.documents import read_for_board
 from venire.live.fits import Fits
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
@@ -24,6 +25,7 @@ from venire.live.pages import Pages
 from venire.live.server import serve_pages
 from venire.live.voting import MAX_VOTE_BYTES, Voting, read_vote
 from venire.pages.rendering import SECURITY_HEADERS
+from venire.storage.read import frames
 from venire.storage.store.files import StoreLock
 from venire.storage.store.opening import open_store, reading
 from venire.storage.transfer.votes import add_votes, read_votes
@@ -65,7 +67,7 @@ class Booth:
 
 @contextlib.asynccontextmanager
 async def booth(store: Path, **options: Any) -> AsyncIterator[Booth]:
-    voting = Voting("crowd", **{"count": COUNT, **options})
+    voting = Voting(**{"people": "crowd", "count": COUNT, **options})
     pages = Pages(Library.of_paths([store]), Guard(DoorAddress(port=0)), voting=voting, _fits=Unwarmed())
     async with serve_pages(pages):
         base = f"http://127.0.0.1:{pages.guard.port}"
@@ -366,6 +368,21 @@ def test_a_store_that_was_replaced_has_battles_of_its_own(store: Path, tmp_path:
 
     visit(store, act)
     assert kept(store) == []
+
+
+def test_boards_of_pages_have_the_votes_of_who_votes_there(store: Path, tmp_path: Path) -> None:
+    """The danger: a store has two groups, and the pages show neither."""
+    with open_store(store) as opened:
+        battle = opened.connection.execute("select instruction_id, model_a, model_b from battle limit 1").fetchall()[0]
+        table = tmp_path / "v.csv"
+        table.write_text(f"instruction_id,model_a,model_b,winner\n{','.join(battle)},tie\n", encoding="utf-8")
+        add_votes(opened, "others", read_votes(table))
+        (campaign,) = frames.campaigns(opened)
+        for imported in ("others", "crowd", "experts"):
+            if imported != "others":
+                add_votes(opened, imported, read_votes(table))
+            found, _ = read_for_board(opened, campaign, None, "", "", "crowd")
+            assert found.people.name == ("others" if imported == "others" else "crowd")
 
 
 def test_a_group_of_simulated_people_takes_no_votes(store: Path, tmp_path: Path) -> None:

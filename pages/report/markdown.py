@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from venire.pages.bars import rank_range, tied
@@ -56,6 +56,7 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     parts += _judges(document["judges"])
     if rated := document["judge_ratings"]:
         parts.append(f"Consistency against ratings of the judges {rated['ratings']}. {_text(rated['says'])}")
+    parts += _people(document["people"])
     if document["audit"]:
         parts += _doubts(document["audit"]["findings"])
     parts += ["## How it was done", *(_text(one) for one in document["how"])]
@@ -158,6 +159,42 @@ def _judges(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     head = ["judge", "consistency", "flips", "first place", "ties", "readable", "cost of a verdict"]
     return ["## Judges", _table(head, rows)]
+
+
+def _people(people: Mapping[str, Any] | None) -> list[str]:
+    """How far judges agree with people, and people with one another."""
+    if people is None:
+        return []
+    named = [(_name(one["judge"]), one) for one in people["judges"]]
+    named += [(f"{_name(one['annotator'])}, a person", one) for one in people["each"]]
+    named += [("one person beside another", people["together"])] if people["together"] else []
+    rows = [
+        [
+            words,
+            f"{one['votes']:,}",
+            share(one["agreement"]) + _between(one["agreement_lo"], one["agreement_hi"], lambda end: share(end, 0)),
+            _coefficient(one["kappa"]),
+        ]
+        for words, one in named
+    ]
+    simulated = "" if people["origin"] == "people" else f", {people['origin']}"
+    return [
+        "## People",
+        f"{people['votes']:,} votes of {people['annotators']:,} annotators ({_name(people['name'])}{simulated}), with "
+        f"95% intervals. Krippendorff's alpha: judges and people {_coefficient(people['alpha'])}, people among "
+        f"themselves {_coefficient(people['alpha_among_people'])}.",
+        _table(["beside people", "votes", "same winner", "kappa"], rows),
+    ]
+
+
+def _coefficient(found: Mapping[str, Any] | None) -> str:
+    if not found or found["value"] is None:
+        return "–"
+    return number(found["value"], 2) + _between(found["lo"], found["hi"], lambda end: number(end, 2))
+
+
+def _between(lo: float | None, hi: float | None, words: Callable[[float], str]) -> str:
+    return "" if lo is None or hi is None else f" ({words(lo)} to {words(hi)})"
 
 
 def _doubts(findings: Sequence[Mapping[str, Any]]) -> list[str]:

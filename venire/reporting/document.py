@@ -118,6 +118,7 @@ def _document(
     found["judge_ratings"] = judge_ratings(board, verdicts)
     found["reliability"] = reliability(battles, elo)
     found["agreement"] = [] if table is None else agreement_rows(table)
+    found["people"] = _people(verdicts, board, left_out)
     found["audit"] = _audit(source, verdicts, store, campaign, left_out)
     found["asked"] = asked_options(source, asked)
     found["how"] = _how(found, verdicts, store, campaign, options.seed)
@@ -237,6 +238,26 @@ def _categories(
         counts = {"instructions": len(set(part.battles.instruction.tolist())), "verdicts": len(part.battles.status)}
         found.append({"category": name, **counts, "models": rows})
     return found or None
+
+
+def _people(verdicts: Verdicts, board: Mapping[str, Any], left_out: list[dict[str, str]]) -> dict[str, Any] | None:
+    """Agreement of judges with people and of people with one another, as boards have it; the most kappa first."""
+    found = board["diagnostics"].get("people")
+    if found is not None and "judges" in found:
+        by_kappa = sorted(found["judges"], key=lambda one: (_kappa(one) is None, -(_kappa(one) or 0.0), one["judge"]))
+        return {**found, "judges": by_kappa}
+    why = "there are no votes of people: `venire annotate` and `venire import votes` bring them"
+    if found is not None:
+        why = "no battle has both a vote and a judgment, or people's votes are rated here themselves"
+    elif len(verdicts.groups) > 1:
+        why = f"there are votes of {few(verdicts.groups)}: --human NAME says of whom"
+    _leave_out(left_out, "Agreement with people", why)
+    return None
+
+
+def _kappa(one: Mapping[str, Any]) -> float | None:
+    value: float | None = (one.get("kappa") or {}).get("value")
+    return value
 
 
 def _audit(

@@ -90,6 +90,11 @@ DEFINITIONS: Mapping[str, str] = {
     "a share closer to 50% is a judge who separates them less.",
     "first place": "Share of decided verdicts for the completion shown first; 50% is no taste for a place.",
     "slope": "How much of a rating difference a judge sees; 1 is as much as all judges together.",
+    "same winner": "Of the votes of people where both sides decided, the share that names the same winner; "
+    "50% is what drawing lots gives.",
+    "kappa": "Cohen's kappa: agreement on win, tie and loss beyond chance; 1 is full agreement, 0 is chance. A judge "
+    "whose kappa with people is near that of people with one another agrees with them as they do.",
+    "alpha": "Krippendorff's alpha: the same for any number of people, and where some of their votes are missing.",
     "worry, unsure, fine": "A check of the data beyond its threshold and beyond chance; beyond its threshold, though "
     "harmless; within it.",
     "Kendall's tau": "Agreement of two orders: 1 the same, 0 unrelated, -1 reversed.",

@@ -156,6 +156,44 @@ def test_votes_of_pages_and_of_the_server_calibrate_soft_elo_alike(venire: Venir
     assert by_people[0] == by_people[1]
 
 
+def test_a_report_has_rows_of_judges_and_of_people_with_intervals(venire: Venire, store: Path, tmp_path: Path) -> None:
+    without = venire("report", store, "--format", "json").json()
+    assert without["people"] is None
+    assert any(one["what"] == "Agreement with people" and "no votes" in one["why"] for one in without["left_out"])
+    asyncio.run(by_hand(store, {"ann": 1, "bob": 2, "<b>cat</b>": 3}))
+    found = venire("report", store, "--format", "json").json()
+    people, board = found["people"], venire("rate", store, "--json").json()["diagnostics"]["people"]
+    assert {**people, "judges": None} == {**board, "judges": None}
+    assert [one["kappa"]["value"] for one in people["judges"]] == sorted(
+        (one["kappa"]["value"] for one in board["judges"]), reverse=True
+    )
+    assert len(people["each"]) == 3
+    assert not any(one["what"] == "Agreement with people" for one in found["left_out"])
+    assert venire("report", store, "-o", tmp_path / "r.html").code == 0
+    section = (tmp_path / "r.html").read_text(encoding="utf-8").partition('<h2 id="people">')[2].partition("<h2")[0]
+    assert "600 votes of 3 annotators" in section
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", section, re.S)
+    names = [re.sub(r"<.*?>", "", name) for name, _ in rows]
+    assert [one.split(" a person")[0] for one in names[:2]] == [one["judge"] for one in people["judges"]]
+    assert {one.split(" a person")[0] for one in names[2:5]} == {"ann", "bob", "&lt;b&gt;cat&lt;/b&gt;"}
+    assert names[5] == "one person beside another"
+    for (_, cells), one in zip(rows, [*people["judges"], *people["each"], people["together"]], strict=True):
+        assert f"{one['kappa']['value']:.3f}" in cells
+        assert f"{one['kappa']['lo']:.2f} to {one['kappa']['hi']:.2f}" in cells
+        assert f"{100 * one['agreement_lo']:.0f}% to {100 * one['agreement_hi']:.0f}%" in cells
+    alpha = people["alpha_among_people"]
+    assert f"people among themselves {alpha['value']:.2f} ({alpha['lo']:.2f} to {alpha['hi']:.2f})" in section
+    shown = venire("report", store, "--format", "md").out
+    assert "## People" in shown
+    assert r"| \<b\>cat\</b\>, a person |" in shown
+    with open_store(store) as opened:
+        opened.connection.execute("insert into people values (9, 'others', 'people')")
+    several = venire("report", store, "--format", "json").json()
+    assert several["people"] is None
+    assert any("votes of served, others: --human NAME" in one["why"] for one in several["left_out"])
+    assert venire("report", store, "--format", "json", "--human", "served").json()["people"] == people
+
+
 def test_a_width_learns_from_the_votes_of_a_page_and_of_the_people_named(
     venire: Venire, store: Path, tmp_path: Path
 ) -> None:

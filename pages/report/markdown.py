@@ -91,9 +91,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _interval(one: Mapping[str, Any]) -> str:
     lo, hi = one.get("lo"), one.get("hi")
-    if lo is None and hi is None:
-        return "–"
-    return f"{'no lower end' if lo is None else elo(lo)} to {'no upper end' if hi is None else elo(hi)}"
+    if lo is None:
+        return "–" if hi is None else f"no lower end, to {elo(hi)}"
+    return f"from {elo(lo)}, no upper end" if hi is None else f"{elo(lo)} to {elo(hi)}"
 
 
 def _leaderboard(board: Mapping[str, Any]) -> list[str]:

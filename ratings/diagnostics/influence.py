@@ -452,7 +452,9 @@ def _removal_units(found: FirstOrderEffects, unit: RemovalUnit, leader: int, rid
         moved = found.ratings.logits - np.array(logits)
 
     def held(rival: int) -> Vector:
-        return np.asarray(moved[:, leader] - moved[:, rival])
+        # Infinite where a model has no comparison without the unit; where neither has, it turns none above the other.
+        either = np.isfinite(moved[:, leader]) | np.isfinite(moved[:, rival])
+        return np.asarray(np.where(either, moved[:, leader], 0.0) - np.where(either, moved[:, rival], 0.0))
 
     return _RemovalUnits(len(names), names, held, without)
 

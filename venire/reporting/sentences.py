@@ -159,13 +159,28 @@ def answer(document: Mapping[str, Any]) -> dict[str, Any]:
     beside = [one for one in rows[1:] if one.get("group") == first.get("group")]
     tied = [one["model"] for one in beside if one.get("tier") is not None and one["tier"] == first.get("tier")]
     found |= {"leader": rows[0]["model"], "tied": tied}
-    groups = len(board["diagnostics"].get("groups") or ())
+    if first.get("elo") is None and first.get("position") is None:
+        return found | {"sentence": f"{_without_rating(board, first, level)}, {basis}; {origin}."}
     lead = f"{first['model']} leads with {elo_with_interval(first, level)}"
     if first.get("elo") is None:
         lead = f"{first['model']} is first in the order of {board['method']}, which gives no distances"
+    groups = len(board["diagnostics"].get("groups") or ())
     if groups > 1:
         lead += f" in the first of {groups} groups of models that were rated apart, since no common scale joins them"
     return found | {"sentence": f"{lead}{_tie_text(first, tied, len(beside) + 1)}, {basis}; {origin}."}
+
+
+def _without_rating(board: Mapping[str, Any], first: Mapping[str, Any], level: float) -> str:
+    """What is known of a model that is first without a rating, and who leads those that have one."""
+    names = {short(name): why for name, why in (board["diagnostics"].get("no_estimate") or {}).items()}
+    why = names.get(first["model"], "no finite rating exists")
+    bound = first.get("lo")
+    known = "" if bound is None else f" (over {bound:.0f} Elo points by a one-sided {100 * level:g}% bound)"
+    text = f"{first['model']} is first and {why}{known}"
+    rated = next((one for one in board["models"] if one.get("elo") is not None), None)
+    if rated is not None:
+        text += f"; of the models with a rating {short(rated['model'])} is first with {elo_with_interval(rated, level)}"
+    return text
 
 
 def _tie_text(first: Mapping[str, Any], tied: Sequence[str], models: int) -> str:

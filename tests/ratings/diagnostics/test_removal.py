@@ -33,6 +33,20 @@ def test_of_two_models_the_least_is_the_surplus_of_wins_and_one() -> None:
         assert found.share == pytest.approx(0.21)
 
 
+@pytest.mark.parametrize("unit", ["instruction", "judge"])
+def test_units_without_which_neither_model_is_compared_turn_no_lead(unit: str) -> None:
+    # All battles of a and b are of one unit: without it both are at minus infinity, and their lead is no number.
+    first, second = list("aabbaaccbbcc"), list("bbaaccaaccbb")
+    wins = [1, 1, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0]
+    a, b, y = first + list("ccccdddd"), second + list("ddddcccc"), [*wins, 1, 0, 1, 1, 1, 0, 0, 1]
+    units = ["one"] * 12 + ["two", "three"] * 4
+    found = smallest_removal(comparisons(a, b, y, cluster=units, judge=units), unit)  # type: ignore[arg-type]
+    assert found.leader == "a"
+    assert found.removed == 1
+    assert found.names == ("one",)
+    assert found.rival in ("c", "d")
+
+
 def test_a_tie_is_worth_half_a_win_so_wins_go_first() -> None:
     rows = comparisons(["a"] * 9, ["b"] * 9, [1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0, 0])
     assert smallest_removal(rows).removed == 2

@@ -261,7 +261,37 @@ def test_judges_are_drawn_by_consistency_and_their_own_rating(
     page = out.read_text(encoding="utf-8")
     start = page.index("Consistency of each judge against its Elo of this board")
     assert page.count('<text class="name"', start) == 4
-    given = venire("report", judged(judge="elo = 1200"), "--format", "json").json()["judge_ratings"]
+    given = venire("report", judged(name="given.toml", judge="elo = 1200"), "--format", "json").json()["judge_ratings"]
     assert (given["ratings"], [one["elo"] for one in given["judges"]]) == ("known before", [1200.0, 1200.0])
     assert "too few, or too much alike" in given["says"]
     assert venire("report", judged(), "--format", "json").json()["judge_ratings"] is None
+
+
+def test_ratings_and_intervals_without_an_end_are_shown_as_such(venire: Venire, tmp_path: Path) -> None:
+    lines = ["model_a,model_b,winner,judge,instruction_id"]
+    for number in range(14):
+        won = "model_a" if number % 3 else "model_b"
+        lines += [f"oak,elm,{won},ann,q{number}", f"top,oak,model_a,ann,q{number}", f"elm,low,model_a,ann,q{number}"]
+    table, out = tmp_path / "open.csv", tmp_path / "r.html"
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    document = venire("report", table, "--format", "json").json()
+    rows = {one["model"]: one for one in document["board"]["models"]}
+    over, under = round(rows["top"]["lo"]), round(rows["low"]["hi"])
+    assert (rows["top"]["elo"], rows["top"]["hi"], rows["low"]["elo"], rows["low"]["lo"]) == (None,) * 4
+    assert document["answer"]["sentence"].startswith(
+        f"top is first and won every judgment it took part in: no finite rating exists (over {over} Elo points by a "
+        "one-sided 95% bound); of the models with a rating oak is first with "
+    )
+    assert venire("report", table, "-o", out).code == 0
+    page = out.read_text(encoding="utf-8")
+    assert f"from {over}, no upper end" in page
+    assert f"no lower end, to {under}" in page
+    assert page.count('<path class="arrow"') == 2
+    assert "An arrow at the edge: the interval has no end on that side." in page
+    assert not re.search(r"\b(nan|inf|None)\b", page[page.index("<body>") :])
+    text = venire("report", table, "--format", "md").out
+    assert f"| top | – | – | from {over}, no upper end | 14 |" in text
+    closed = tmp_path / "closed.csv"
+    closed.write_text("\n".join(line for line in lines if "top" not in line and "low" not in line), encoding="utf-8")
+    assert venire("report", closed, "-o", out).code == 0
+    assert 'class="arrow"' not in out.read_text(encoding="utf-8")

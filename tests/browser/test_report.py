@@ -76,6 +76,8 @@ def test_a_report_is_whole_on_a_phone_and_on_paper(visit: Visit, plain: Path, ho
         )
         if path == plain:
             assert wide == []
+        tables = page.locator(".scroll").evaluate_all("all => all.map(one => getComputedStyle(one).breakInside)")
+        assert set(tables) == {"avoid"}  # a table that fits on a page is not cut in two
         assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 

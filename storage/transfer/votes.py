@@ -116,7 +116,7 @@ def read_votes(
     else:
         table = read_battle_table(path, named, values=values, where=where)
         beside = _beside(path, named, where, note)
-        known = {"origin", note or _NOTE, "swapped", *(_OF_A_PAGE if blind else ())}
+        known = {*beside.columns, *(_OF_A_PAGE if blind else ())}
         aside = [name for name in table.left_aside if name not in known]
         given = VoteFile(path, table.battles, table.rows, beside.origins, aside, blind, beside.notes, beside.swapped)
     _refuse_no_votes(given)
@@ -134,6 +134,8 @@ class _Beside(NamedTuple):
     origins: frozenset[str]
     notes: dict[int, str]
     swapped: dict[int, bool]
+    columns: frozenset[str]
+    """Those of the file in which they are."""
 
 
 def _beside(
@@ -144,11 +146,14 @@ def _beside(
         if note is not None:
             table.column(_NOTE, {_NOTE: note})
         kept, values = condition(table, where, mapping)
-        there = {
-            ours: table.text(theirs) if theirs in table.columns else "null"
-            for ours, theirs in (("origin", "origin"), (_NOTE, note or _NOTE), ("swapped", "swapped"))
-        }
-        cells = ", ".join(f"{cell} as {ours}" for ours, cell in there.items())
+        # Of a table of battles the order is not taken: a rehearsal's two orders stay two votes, as of two people.
+        names = {"origin": "origin", _NOTE: note or _NOTE}
+        if "people" in table.columns:
+            names["swapped"] = "swapped"
+        there = {ours: theirs for ours, theirs in names.items() if theirs in table.columns}
+        cells = ", ".join(
+            f"{table.text(there[ours]) if ours in there else 'null'} as {ours}" for ours in ("origin", _NOTE, "swapped")
+        )
         query = (
             f"select row, origin, note, swapped from (select row_number() over () as row, {kept} as kept, {cells} "
             f"from {table.reader}) where kept and (origin is not null or note is not null or swapped is not null)"
@@ -166,7 +171,8 @@ def _beside(
                     "false, or nothing"
                 )
             swapped[row] = _ORDERS[order.lower()]
-    return _Beside(frozenset(origin for _, origin, *_ in rows if origin is not None), notes, swapped)
+    origins = frozenset(origin for _, origin, *_ in rows if origin is not None)
+    return _Beside(origins, notes, swapped, frozenset(there.values()))
 
 
 def _note(path: Path, row: int, text: str) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from venire.arena.campaigns import Limits
 from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
+from venire.judges.providers.batches.base import BatchProvider
 
 __all__ = ["Endpoint", "Provider", "ProviderEntry", "redact"]
 
@@ -330,6 +331,8 @@ class ProviderEntry:
     """
 
     open: Callable[[Endpoint], Provider]
+    batches: Callable[[Endpoint], BatchProvider] | None = None
+    """Makes its batch interface for an endpoint; None: it has none."""
     home: str | None = None
     """The base URL of its one vendor; None: a campaign file must give base_url."""
     proxies: bool = True

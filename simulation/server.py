@@ -1,11 +1,11 @@
 """A provider on this machine: simulated judges behind an OpenAI-compatible address.
 
 `POST /v1/chat/completions`, `GET /v1/models` and `GET /v1/models/{id}` answer as a provider would, with `stream` as
-server-sent events; `GET /ledger` returns the ledger. A judge's
-model name is `simulated/<profile>@<seed>`. It identifies the completions by the texts between the fences of the first
-user message that has any, their order by the order of these texts, and the repeat by the request's `seed` (default 1):
-a request contains nothing that would not be sent to a real provider. A request without fences is an instruction, and
-the model answers it as a contestant.
+server-sent events; so do OpenAI's `/v1/files` and `/v1/batches` (`batches.py`). `GET /ledger` returns the ledger, with
+how often each batch was made. A judge's model name is `simulated/<profile>@<seed>`. It identifies the completions by
+the texts between the fences of the first user message that has any, their order by the order of these texts, and the
+repeat by the request's `seed` (default 1): a request contains nothing that would not be sent to a real provider. A
+request without fences is an instruction, and the model answers it as a contestant.
 
 Behaviour for two stages that the profiles do not define (for the other protocols see `comparisons.py`, `grades.py` and
 `contestants.py`):
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -45,6 +45,8 @@ from aiohttp import hdrs, web
 
 from venire.arena.errors import InputError
 from venire.simulation.answer_key import AnswerKey
+from venire.simulation.batch_forms import FormReply, OpenAIForm
+from venire.simulation.batches import BatchDesk, BatchFaults, BatchLine, LineOutcome, SimulatedBatch
 from venire.simulation.chat_replies import (
     JudgeReply,
     completion_body,
@@ -56,7 +58,14 @@ from venire.simulation.chat_replies import (
 )
 from venire.simulation.chat_requests import ChatRequest, RequestError, read_request
 from venire.simulation.faults import FAULT_RESPONSES, FaultKind, Faults
-from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
+from venire.simulation.judge import (
+    load_profiles,
+    model_name,
+    parse_model,
+    profiles_digest,
+    tokens_per_character,
+    uniform,
+)
 from venire.simulation.ledger import Ledger, LedgerEntry
 from venire.simulation.prefix_cache import PrefixCache
 from venire.simulation.rehearsal import answer_to
@@ -97,7 +106,7 @@ class JudgeServer:
     that of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
     ordinal after it is in the ledger and before it is answered. `ledger_path` is a file to which the ledger is appended
     as JSON lines. `cache_prompts` is the number of blocks in an account's prompt cache, `cache_min_tokens` the prompt
-    length below which nothing is read from it.
+    length below which nothing is read from it. `batch_faults` says how batches go; `batches` has those that were made.
     """
 
     def __init__(
@@ -114,6 +123,7 @@ class JudgeServer:
         on_request: Callable[[int], None] | None = None,
         cache_prompts: int = 0,
         cache_min_tokens: int = 1024,
+        batch_faults: BatchFaults | None = None,
     ) -> None:
         if not speed >= 0:
             raise InputError(f"speed must be 0 or more, got {speed}")
@@ -136,6 +146,10 @@ class JudgeServer:
             if cache_prompts
             else None
         )
+        self.batches = BatchDesk(
+            batch_faults or BatchFaults(), seed, self._work_line, clock=time.monotonic, pace=self._pace
+        )
+        self._openai = OpenAIForm(self.batches)
         self._runner: web.AppRunner | None = None
         self._fingerprint = f"fp_{profiles_digest()}"
         self._models = models_body(model_name(profile, seed) for profile in load_profiles())
@@ -154,6 +168,7 @@ class JudgeServer:
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{id:.+}", self._show_model)
+        self._add_batches(app)
         app.router.add_get("/ledger", self._show_ledger)
         app.router.add_route("*", "/{path:.*}", self._no_such_path)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
@@ -166,6 +181,60 @@ class JudgeServer:
             self.ledger.close()
             raise InputError(f"{self._host}:{self._port} cannot be listened on: {error.strerror}") from error
         self._runner = runner
+
+    def _add_batches(self, app: web.Application) -> None:
+        """Routes of OpenAI's files and batches."""
+        form = self._openai
+        routes: list[tuple[str, str, Callable[[web.Request], Awaitable[FormReply]]]] = [
+            ("POST", "/v1/files", self._upload),
+            ("GET", "/v1/files/{id}/content", _about(form.content)),
+            ("POST", "/v1/batches", _of_body(form.make)),
+            ("GET", "/v1/batches", _of_query(form.list)),
+            ("GET", "/v1/batches/{id}", _about(form.show)),
+            ("POST", "/v1/batches/{id}/cancel", _about(form.cancel)),
+        ]
+        for method, path, answer in routes:
+            app.router.add_route(method, path, self._guarded(answer))
+
+    def _guarded(
+        self, answer: Callable[[web.Request], Awaitable[FormReply]]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """A handler that asks for the key first, and whose reply may be lost."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if (refusal := self._key_refused(request)) is not None:
+                return web.Response(status=refusal.status, body=refusal.body, content_type=_JSON)
+            reply = await answer(request)
+            if reply.lost:
+                return _hang_up(request)
+            return web.Response(status=reply.status, body=reply.body, content_type=reply.content_type)
+
+        return handle
+
+    async def _upload(self, request: web.Request) -> FormReply:
+        if not request.content_type.startswith("multipart/"):
+            return FormReply(400, error_body("A file must be sent as multipart/form-data", _INVALID))
+        fields = await request.post()
+        file, purpose = fields.get("file"), fields.get("purpose")
+        if not isinstance(file, web.FileField) or not isinstance(purpose, str):
+            return FormReply(400, error_body("A form must have a purpose and a file", _INVALID))
+        return self._openai.upload(purpose, file.filename, file.file.read())
+
+    def _work_line(self, batch: SimulatedBatch, line: BatchLine, outcome: LineOutcome) -> tuple[int, bytes]:
+        """Answer a line of a batch, and enter it in the ledger with its id as the key; see `batches.Work`."""
+        digest = sha256(line.body).hexdigest()
+        if outcome == "failed":
+            rate_limited = uniform(self._seed, "batch failure", line.custom_id) < 0.5
+            kind: FaultKind = "rate_limited" if rate_limited else "server_error"
+            spoilt = FAULT_RESPONSES[kind]
+            decision = _ServerDecision(kind, spoilt.status, spoilt.body)
+        else:
+            decision = self._decide(line.body, digest, "", faulty=False)
+        entry = self._enter(digest, line.custom_id, decision)
+        if decision.status == 200:
+            self.ledger.answer(entry)
+        self.ledger.leave()
+        return decision.status, decision.body
 
     async def stop(self) -> None:
         """Close every connection, answered or not, and the ledger's file."""
@@ -198,7 +267,11 @@ class JudgeServer:
         return web.Response(body=model_body(name), content_type=_JSON)
 
     async def _show_ledger(self, request: web.Request) -> web.Response:
-        shown = {"totals": asdict(self.ledger.totals()), "entries": self.ledger.entries}
+        shown = {
+            "totals": asdict(self.ledger.totals()),
+            "entries": self.ledger.entries,
+            "batches": dict(self.batches.created),
+        }
         return web.Response(body=orjson.dumps(shown), content_type=_JSON)
 
     async def _no_such_path(self, request: web.Request) -> web.Response:
@@ -209,17 +282,7 @@ class JudgeServer:
         body = await request.read()
         digest = sha256(body).hexdigest()
         decision = self._key_refused(request) or self._decide(body, digest, request.headers.get(hdrs.AUTHORIZATION, ""))
-        ask = decision.ask
-        entry = self.ledger.enter(
-            digest,
-            request.headers.get("Idempotency-Key"),
-            ask.model if ask else None,
-            ask.stage if ask else None,
-            decision.outcome,
-            quoted=sha256("\x1f".join(ask.quoted).encode()).hexdigest() if ask and ask.quoted else None,
-            answer=sha256(decision.body).hexdigest() if decision.billed else None,
-            billed=decision.billed,
-        )
+        entry = self._enter(digest, request.headers.get("Idempotency-Key"), decision)
         try:
             if self._on_request is not None:
                 self._on_request(entry.ordinal)
@@ -228,6 +291,19 @@ class JudgeServer:
             return await self._send(request, decision, entry)
         finally:
             self.ledger.leave()
+
+    def _enter(self, digest: str, key: str | None, decision: _ServerDecision) -> LedgerEntry:
+        ask = decision.ask
+        return self.ledger.enter(
+            digest,
+            key,
+            ask.model if ask else None,
+            ask.stage if ask else None,
+            decision.outcome,
+            quoted=sha256("\x1f".join(ask.quoted).encode()).hexdigest() if ask and ask.quoted else None,
+            answer=sha256(decision.body).hexdigest() if decision.billed else None,
+            billed=decision.billed,
+        )
 
     def _key_refused(self, request: web.Request) -> _ServerDecision | None:
         if self._required is None:
@@ -239,7 +315,7 @@ class JudgeServer:
         message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent[7:]}"
         return _ServerDecision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
 
-    def _decide(self, body: bytes, digest: str, account: str) -> _ServerDecision:
+    def _decide(self, body: bytes, digest: str, account: str, *, faulty: bool = True) -> _ServerDecision:
         try:
             ask = read_request(body)
             reply = answer_to(ask, self._answer_key)
@@ -249,7 +325,7 @@ class JudgeServer:
             return _ServerDecision("404", 404, _unknown_model(error), ask=ask)
         asked = self.ledger.asked(digest) + 1
         wait_s = reply_seconds(reply, ask.model, digest, asked) * self._pace
-        fault = self._faults.draw(self._seed, digest, asked)
+        fault = self._faults.draw(self._seed, digest, asked) if faulty else None
         billed = (reply.prompt_tokens, reply.tokens)
         if fault is not None and fault in FAULT_RESPONSES:
             return self._fault_decision(fault, ask, wait_s, billed)
@@ -328,6 +404,29 @@ class JudgeServer:
             await asyncio.sleep(self._faults.slow_s / _PIECES)
             await response.write(body[start : start + size])
         return response
+
+
+def _about(answer: Callable[[str], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
+    """The handler of a path that ends in an id."""
+
+    async def handle(request: web.Request) -> FormReply:
+        return answer(request.match_info["id"])
+
+    return handle
+
+
+def _of_body(answer: Callable[[bytes], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
+    async def handle(request: web.Request) -> FormReply:
+        return answer(await request.read())
+
+    return handle
+
+
+def _of_query(answer: Callable[[Mapping[str, str]], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
+    async def handle(request: web.Request) -> FormReply:
+        return answer(request.query)
+
+    return handle
 
 
 def _unknown_model(error: InputError) -> bytes:

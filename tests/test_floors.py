@@ -94,7 +94,8 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("answer_key", "injections"),
         ("chat_replies",),
         ("comparisons", "grades", "contestants", "faults"),
-        ("rehearsal", "ledger"),
+        ("rehearsal", "ledger", "batches"),
+        ("batch_forms",),
         ("direct", "server"),
     ),
     "pages": (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -24,11 +25,14 @@ __all__ = [
     "AGENT",
     "Connections",
     "Timeouts",
+    "ask",
     "connection_failure",
     "headers_of",
     "open_connections",
     "proxy_failure",
     "read_body",
+    "read_lines",
+    "read_whole",
     "timeouts",
     "unreachable",
 ]
@@ -83,6 +87,8 @@ class Connections:
 
     get: Callable[..., Awaitable[Response]]
     post: Callable[..., Awaitable[Response]]
+    fetch: Callable[..., Awaitable[Response]]
+    """With any method: `fetch(url, method="PUT")`."""
 
 
 def open_connections(endpoint: Endpoint, headers: Mapping[str, str] = AGENT) -> Connections:
@@ -93,7 +99,7 @@ def open_connections(endpoint: Endpoint, headers: Mapping[str, str] = AGENT) -> 
     to trust.
     """
     client = _open_client(endpoint, headers)
-    return Connections(client.get, client.post)
+    return Connections(client.get, client.post, client.fetch)
 
 
 def _open_client(endpoint: Endpoint, headers: Mapping[str, str]) -> Client:
@@ -170,6 +176,83 @@ async def read_body(response: Response) -> bytes | None:
         if size > _MAX_ANSWER:
             return None
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def ask(
+    connections: Connections,
+    endpoint: Endpoint,
+    method: str,
+    url: str,
+    *,
+    body: bytes | AsyncIterator[bytes] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Send exactly one request; the answer's body is not read yet.
+
+    `endpoint` is the one that the connections were opened for. A body in pieces is sent as they come; its length goes
+    into the header Content-Length, without which it is sent in chunks. Raises `CallError` where no answer came, and
+    where a proxy refused the call.
+    """
+    begun = time.monotonic()
+    failed: CallError | None = None
+    try:
+        sent = {} if body is None else {"body": body}  # the library takes no None
+        response = await connections.fetch(url, method=method, headers=dict(headers or {}), **sent)
+    except ReqwestError as error:
+        failed = connection_failure(error, endpoint, time.monotonic() - begun)
+    if failed is None and response.status == 407 and endpoint.proxy:
+        failed = proxy_failure(None, endpoint)
+    if failed is not None:
+        raise failed
+    return response
+
+
+async def read_whole(response: Response, endpoint: Endpoint) -> bytes:
+    """The body of an answer; raises `CallError` where it breaks off or is larger than 32 MiB."""
+    begun = time.monotonic()
+    try:
+        content = await read_body(response)
+    except ReqwestError as error:
+        failed = connection_failure(error, endpoint, time.monotonic() - begun)
+    else:
+        if content is not None:
+            return content
+        failed = failure(
+            "the answer is larger than 32 MiB", Fault.BAD_REQUEST, status=response.status, may_be_billed=True
+        )
+    raise failed
+
+
+async def read_lines(response: Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
+    """The lines of an answer, without line ends, as they come: one line and one piece of it are in memory.
+
+    Raises `CallError` where the answer breaks off, after the lines until then, and at a line of more than 32 MiB.
+    """
+    begun = time.monotonic()
+    failed: CallError | None = None
+    held: list[bytes] = []
+    size = 0
+    try:
+        async with response.bytes_stream() as stream:
+            async for piece in stream:
+                first, *others = bytes(piece).split(b"\n")
+                held.append(first)
+                size += len(first)
+                if size > _MAX_ANSWER:
+                    failed = failure("a line of the answer is longer than 32 MiB", Fault.BAD_REQUEST)
+                    break
+                if others:
+                    yield b"".join(held)
+                    *whole, last = others
+                    for line in whole:
+                        yield line
+                    held, size = [last], len(last)
+    except ReqwestError as error:
+        failed = connection_failure(error, endpoint, time.monotonic() - begun)
+    if failed is not None:
+        raise failed
+    if size:
+        yield b"".join(held)
 
 
 def headers_of(response: Response) -> dict[str, str]:

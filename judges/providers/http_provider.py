@@ -31,7 +31,7 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.rate_limit_headers import read_limits
 
-__all__ = ["HttpProvider", "HttpResponse", "LimitsReader", "ask_models", "limits_key_of"]
+__all__ = ["HttpProvider", "HttpResponse", "LimitsReader", "ask_models", "limits_key_of", "merge_headers"]
 
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
@@ -70,7 +70,7 @@ class HttpProvider:
     ) -> None:
         self.on_limits: Callable[[Limits, float], None] | None = None
         self._endpoint = endpoint
-        self._credentials = _merged(endpoint.headers, credentials)
+        self._credentials = merge_headers(endpoint.headers, credentials)
         self._wall = wall
         self._secrets = endpoint.secrets
         self._connections: Connections | None = None
@@ -122,7 +122,7 @@ class HttpProvider:
         self._connections = None
 
     def _open(self) -> Connections:
-        self._connections = open_connections(self._endpoint, _merged(_EVERY_CALL, self._credentials))
+        self._connections = open_connections(self._endpoint, merge_headers(_EVERY_CALL, self._credentials))
         return self._connections
 
 
@@ -152,7 +152,7 @@ class LimitsReader:
             listener(limits, 0.0 if refused else hold)
 
 
-def _merged(*sets: Mapping[str, str]) -> dict[str, str]:
+def merge_headers(*sets: Mapping[str, str]) -> dict[str, str]:
     """All headers; a later header replaces an earlier one of the same name, in any letter case."""
     return dict({name.lower(): (name, value) for headers in sets for name, value in headers.items()}.values())
 

@@ -83,7 +83,10 @@ class BatchProvider(Protocol):
     """Whether a batch can be recognised by the name that it was submitted with."""
 
     def line(self, custom_id: str, body: bytes) -> bytes:
-        """One line of a wave's file, without its line end, for the body that `Provider.encode` made."""
+        """One line of a wave's file, without its line end, for the body that `Provider.encode` made.
+
+        An id is unique in the file, of at most 64 letters, digits, hyphens and underscores: what every vendor takes.
+        """
         ...
 
     async def submit(self, name: str, model: str, wave: Path) -> BatchStatus:

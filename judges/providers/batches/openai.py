@@ -1,0 +1,187 @@
+"""OpenAI's batch interface: a file of requests is uploaded, a batch is made of it, and ends with one or two files.
+
+Spoken in this form by OpenAI, Groq and many gateways. The line of a file is a request as it would be sent alone, with
+an id of ours; answers are in the output file, lines that failed, expired or were cancelled in the error file.
+Sources, limits and states: `docs/batch.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from venire.arena.clock import SystemClock
+from venire.arena.errors import Fault
+from venire.judges.providers.base import Endpoint
+from venire.judges.providers.batches.base import BatchAnswer, BatchLimits, BatchState, BatchStatus
+from venire.judges.providers.batches.http_batches import HttpBatches, path_of, text_of, time_of
+from venire.judges.providers.faults import failure
+from venire.judges.providers.replies import count, member, read_reply, string
+from venire.judges.providers.vendors import vendor_of
+
+__all__ = ["NAME", "OpenAIBatches", "read_answer_line"]
+
+NAME = "venire"
+"""The key of the metadata that has a batch's name."""
+
+_CHAT = "/v1/chat/completions"
+_PAGE = 100
+_REFUSED = frozenset({"failed"})
+_ENDED = frozenset({"completed", "expired", "cancelled"})
+# The account has more tokens waiting than it may: what is enqueued now makes room.
+_PASSING = frozenset({"token_limit_exceeded"})
+# Lines that were not asked.
+_UNASKED = frozenset({"batch_expired", "batch_cancelled", "batch_canceled"})
+# The one other error of a line that is no answer, and the status of the same failure of a single call.
+_TIMEOUT, _TIMEOUT_STATUS = "request_timeout", 408
+_UNKNOWN_STATUS = 500
+
+
+class OpenAIBatches(HttpBatches):
+    """The batches of one account at an endpoint that speaks OpenAI's form; see `BatchProvider`.
+
+    >>> from venire.judges.providers.base import Endpoint
+    >>> batches = OpenAIBatches(Endpoint("https://api.openai.com/v1", "sk-1234567", 60.0, 4))
+    >>> batches.line("a-1", b'{"model":"judge"}')
+    b'{"custom_id":"a-1","method":"POST","url":"/v1/chat/completions","body":{"model":"judge"}}'
+    """
+
+    limits = BatchLimits(lines=50_000, bytes=200_000_000)
+    keeps_names = True
+    purpose = "batch"
+    """What the file is uploaded for, in the vendor's word."""
+
+    def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
+        vendor = vendor_of(endpoint.base_url)
+        super().__init__(endpoint, vendor.credentials(endpoint.key), read_reply, vendor.statuses, wall)
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """A request with its id, method and path; the body's bytes are as they would be sent alone."""
+        about = orjson.dumps({"custom_id": custom_id, "method": "POST", "url": _CHAT})
+        return about[:-1] + b',"body":' + body + b"}"
+
+    async def submit(self, name: str, model: str, wave: Path) -> BatchStatus:
+        """Upload the file, then make a batch of it with the name in its metadata; see `BatchProvider`.
+
+        A file whose batch was not made is left to the vendor, which deletes it after some time.
+        """
+        uploaded = await self.upload_form("files", name, wave, {"purpose": self.purpose})
+        return self._status(await self._make(name, model, _id_of(uploaded, "file")))
+
+    async def _make(self, name: str, model: str, file: str) -> Mapping[str, Any]:
+        wanted = {"input_file_id": file, "endpoint": _CHAT, "completion_window": "24h", "metadata": {NAME: name}}
+        return await self.call("POST", "batches", wanted, makes=True)
+
+    async def batches(self, since: datetime) -> Sequence[BatchStatus]:
+        """The account's batches, page by page until one was made before that time; see `BatchProvider`."""
+        found: list[BatchStatus] = []
+        after = ""
+        since = since.replace(microsecond=0)  # times of batches are in whole seconds
+        while True:
+            page = await self.call("GET", f"batches?limit={_PAGE}" + (f"&after={path_of(after)}" if after else ""))
+            listed = [self._status(one) for one in page.get("data") or () if isinstance(one, dict)]
+            found += [one for one in listed if one.created_at is None or one.created_at >= since]
+            older = any(one.created_at is not None and one.created_at < since for one in listed)
+            if older or not listed or not page.get("has_more") or listed[-1].id == after:
+                return found
+            after = listed[-1].id
+
+    async def status(self, batch: str) -> BatchStatus:
+        """The state of a batch; see `BatchProvider`."""
+        return self._status(await self._show(batch))
+
+    async def _show(self, batch: str) -> Mapping[str, Any]:
+        return await self.call("GET", path_of("batches", batch))
+
+    async def answers(self, batch: str) -> AsyncIterator[BatchAnswer]:
+        """The lines of the output file, then of the error file; see `BatchProvider`."""
+        shown = await self._show(batch)
+        for file in self._files(shown):
+            async for line in self.lines(self._endpoint.url(path_of("files", file, "content"))):
+                yield read_answer_line(line)
+
+    def _files(self, shown: Mapping[str, Any]) -> list[str]:
+        return [file for file in (string(shown, "output_file_id"), string(shown, "error_file_id")) if file]
+
+    async def cancel(self, batch: str) -> BatchStatus:
+        """Ask for a batch to be cancelled; see `BatchProvider`."""
+        return self._status(await self.call("POST", path_of("batches", batch, "cancel")))
+
+    def _status(self, shown: Mapping[str, Any]) -> BatchStatus:
+        """A batch object as `BatchStatus`."""
+        state, counts = string(shown, "status"), member(shown, "request_counts")
+        problem, may_pass = _problem(member(shown, "errors"))
+        return BatchStatus(
+            id=_id_of(shown, "batch"),
+            name=string(member(shown, "metadata"), NAME),
+            state=_state(state),
+            lines=count(counts, "total"),
+            answered=count(counts, "completed"),
+            failed=count(counts, "failed"),
+            created_at=time_of(shown.get("created_at")),
+            expires_at=time_of(shown.get("expires_at")),
+            problem=problem or (state if state in ("expired", "cancelled", "failed") else ""),
+            may_pass=may_pass and state in _REFUSED,
+            cancelling=state == "cancelling",
+        )
+
+
+def _state(state: str) -> BatchState:
+    if state in _REFUSED:
+        return BatchState.REFUSED
+    return BatchState.ENDED if state in _ENDED else BatchState.RUNNING
+
+
+def _id_of(shown: Mapping[str, Any], what: str) -> str:
+    found = string(shown, "id")
+    if not found:
+        raise failure(f"an answer about a {what} names none", Fault.TRANSIENT, may_be_billed=what == "batch")
+    return found
+
+
+def _problem(errors: Mapping[str, Any]) -> tuple[str, bool]:
+    """What is wrong with a file, the first error in words, and whether it may be accepted later."""
+    listed = [one for one in errors.get("data") or () if isinstance(one, dict)]
+    if not listed:
+        return "", False
+    first = listed[0]
+    said = text_of(first.get("message")) or text_of(first.get("code")) or "refused"
+    line = first.get("line")
+    where = f"line {line}: " if isinstance(line, int) and not isinstance(line, bool) else ""
+    more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+    return f"{where}{said}{more}", all(one.get("code") in _PASSING for one in listed)
+
+
+def read_answer_line(line: str) -> BatchAnswer:
+    """The answer in a line of an output or error file in OpenAI's form; one without an id for a line in no form at all.
+
+    >>> read_answer_line('{"custom_id":"a","response":{"status_code":200,"body":{"id":"x"}},"error":null}')
+    BatchAnswer(custom_id='a', status=200, text='{"id":"x"}')
+    >>> read_answer_line('{"custom_id":"a","response":null,"error":{"code":"batch_expired","message":"Too late."}}')
+    BatchAnswer(custom_id='a', status=None, text='batch_expired: Too late.')
+    """
+    try:
+        shown = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        shown = None
+    if not isinstance(shown, dict):
+        return BatchAnswer("", _UNKNOWN_STATUS, line)
+    custom_id, response, error = string(shown, "custom_id"), shown.get("response"), shown.get("error")
+    if isinstance(response, dict) and response.get("body") is not None:
+        status, body = response.get("status_code"), response["body"]
+        # Servers have been seen to answer with status 0, and some leave it out where all is well.
+        if status is None:
+            status = 200 if not error else _UNKNOWN_STATUS
+        known = type(status) is int and 100 <= status < 600
+        text = body if isinstance(body, str) else orjson.dumps(body).decode()
+        return BatchAnswer(custom_id, status if known else _UNKNOWN_STATUS, text)
+    failed = error if isinstance(error, dict) else {"message": text_of(error) or "no answer and no error"}
+    code, message = string(failed, "code"), text_of(failed.get("message"))
+    if code in _UNASKED:
+        return BatchAnswer(custom_id, None, f"{code}: {message}" if message else code)
+    status = _TIMEOUT_STATUS if code == _TIMEOUT else _UNKNOWN_STATUS
+    return BatchAnswer(custom_id, status, orjson.dumps({"error": failed}).decode())

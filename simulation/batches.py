@@ -1,0 +1,252 @@
+"""Batches at a simulated provider: their states over time, what becomes of each line, and a record of all. Pure.
+
+The forms in which vendors show them are in `batch_forms.py`, the routes in `server.py`. A line is worked on while its
+batch is in progress: then the judge answers it, and it is entered in the ledger like a request of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import Literal
+
+from venire.arena.errors import InputError
+from venire.simulation.judge import uniform
+
+__all__ = ["BatchDesk", "BatchFaults", "BatchForm", "BatchLine", "BatchPhase", "LineResult", "SimulatedBatch", "Work"]
+
+BatchForm = Literal["openai", "anthropic"]
+"""The vendor in whose form a batch was made."""
+BatchPhase = Literal["validating", "in_progress", "finalizing", "cancelling", "ended", "refused"]
+LineOutcome = Literal["answered", "failed", "expired", "cancelled", "lost"]
+
+Work = Callable[["SimulatedBatch", "BatchLine", LineOutcome], tuple[int, bytes]]
+"""What enters a line of a batch in the ledger and has a judge answer it: from its outcome (answered or failed) to
+the status and the body of the answer."""
+
+_DRAWN: tuple[LineOutcome, ...] = ("failed", "expired", "lost")
+_MAX_PER_LINE = 2
+_PHASES: tuple[BatchPhase, ...] = ("validating", "in_progress", "finalizing")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFaults:
+    """How batches go at a simulated provider: their time, and what becomes of their lines.
+
+    `failed`, `expired` and `lost` are shares of lines (0 to 1 together), drawn from the server's seed, the line's id
+    and how often it was asked; a line has at most two of these faults, and is answered from then on.
+    """
+
+    polls: int = 0
+    """For how many questions about its state a batch is in each of three states: being validated, in progress and being
+    finalized. Lines are worked on evenly over those in progress. 0: it has ended at the first question."""
+    seconds: float = 0.0
+    """How long it takes at the judges' own speed, a third in each state; it ends when polls and seconds are over."""
+    failed: float = 0.0
+    """Lines that are answered with status 429 or 500, in the error file."""
+    expired: float = 0.0
+    """Lines that are not asked before the window ends; a batch with any ends as expired."""
+    lost: float = 0.0
+    """Lines that are not asked, and are in no file."""
+    duplicated: int = 0
+    """How many answers of a batch come twice."""
+    unasked: int = 0
+    """How many answers of a batch are for ids that nobody asked for."""
+    shuffled: bool = False
+    """Whether answers come in another order than the lines."""
+    queue_lines: int | None = None
+    """How many lines may wait in all batches together; a batch with more is refused, and accepted later."""
+    lost_replies: int = 0
+    """How many batches are made without the client learning of it: the connection is closed instead of the reply."""
+
+    def __post_init__(self) -> None:
+        shares = [self.failed, self.expired, self.lost]
+        if min(shares) < 0 or sum(shares) > 1:
+            raise InputError(
+                f"shares of failed, expired and lost lines must be 0 or more and at most 1 together: {shares}"
+            )
+        if min(self.polls, self.seconds, self.duplicated, self.unasked, self.queue_lines or 0, self.lost_replies) < 0:
+            raise InputError("numbers of batch faults must be 0 or more")
+
+    def draw(self, seed: int, custom_id: str, asked: int) -> LineOutcome:
+        """What becomes of a line that is asked for the `asked`-th time, from 1."""
+        if asked > _MAX_PER_LINE:
+            return "answered"
+        left = uniform(seed, "batch line", custom_id, asked)
+        for kind in _DRAWN:
+            left -= getattr(self, kind)
+            if left < 0:
+                return kind
+        return "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One request of a batch."""
+
+    custom_id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LineResult:
+    """What came of a line; status and body where it was asked."""
+
+    custom_id: str
+    outcome: LineOutcome
+    status: int | None = None
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class SimulatedBatch:
+    """A batch that was made, with its lines and what came of them so far."""
+
+    id: str
+    form: BatchForm
+    name: str
+    """As its maker named it; empty where the form has no names."""
+    lines: Sequence[BatchLine]
+    created_at: datetime
+    begun: float
+    """In seconds of the server's clock."""
+    file: str = ""
+    """The id of the file it was made of, where there is one."""
+    problems: Sequence[tuple[int | None, str, str]] = ()
+    """Of a refused one: line from 1 (None: of the whole file), code and message."""
+    polls: int = 0
+    phase: BatchPhase = "validating"
+    cancelled: bool = False
+    results: list[LineResult] = field(default_factory=list)
+    """In the order in which lines were worked on; complete once it has ended."""
+
+    def count(self, *outcomes: LineOutcome) -> int:
+        """How many of its lines have one of these outcomes."""
+        return sum(one.outcome in outcomes for one in self.results)
+
+
+class BatchDesk:
+    """The batches of a simulated provider; `clock` returns seconds, and `pace` multiplies those of the judges' speed.
+
+    Everything happens when a batch is asked about: a test drives batches by asking for their state, without waiting.
+    """
+
+    def __init__(
+        self, faults: BatchFaults, seed: int, work: Work, *, clock: Callable[[], float], pace: float = 1.0
+    ) -> None:
+        self.batches: list[SimulatedBatch] = []
+        """In the order in which they were made, refused ones included."""
+        self.created: Counter[str] = Counter()
+        """How often a batch was made under each name, or of each set of lines where the form has no names: a digest of
+        their ids, `BatchDesk.digest`."""
+        self.faults = faults
+        self._seed = seed
+        self._work = work
+        self._clock = clock
+        self._pace = pace
+        self._asked: Counter[str] = Counter()
+
+    @staticmethod
+    def digest(custom_ids: Sequence[str]) -> str:
+        """The name in `created` of a batch without one: SHA-256 of its lines' ids, sorted."""
+        return sha256("\n".join(sorted(custom_ids)).encode()).hexdigest()
+
+    def make(
+        self,
+        form: BatchForm,
+        name: str,
+        lines: Sequence[BatchLine],
+        created_at: datetime,
+        *,
+        file: str = "",
+        problems: Sequence[tuple[int | None, str, str]] = (),
+    ) -> SimulatedBatch:
+        """Take a batch in; one with problems, or that the queue has no room for, is refused once it is validated."""
+        if not problems and self.faults.queue_lines is not None:
+            for one in self.batches:
+                self.advance(one)
+            waiting = sum(len(one.lines) for one in self.batches if one.phase not in ("ended", "refused"))
+            if waiting + len(lines) > self.faults.queue_lines:
+                problems = [(None, "token_limit_exceeded", "Enqueued token limit reached: try again later.")]
+        id = f"batch_{len(self.batches) + 1:04d}"
+        batch = SimulatedBatch(id, form, name, lines, created_at, self._clock(), file=file, problems=problems)
+        self.batches.append(batch)
+        self.created[name or self.digest([line.custom_id for line in lines])] += 1
+        return batch
+
+    def loses_reply(self) -> bool:
+        """Whether the client does not learn of the batch just made."""
+        return len(self.batches) <= self.faults.lost_replies
+
+    def find(self, id: str) -> SimulatedBatch | None:
+        """A batch by its id."""
+        return next((batch for batch in self.batches if batch.id == id), None)
+
+    def poll(self, batch: SimulatedBatch) -> None:
+        """Count a question about its state, and take the batch as far as it has come by then."""
+        batch.polls += 1
+        self.advance(batch)
+
+    def advance(self, batch: SimulatedBatch) -> None:
+        """Take a batch as far as it has come: its state, and the lines worked on by then."""
+        if batch.phase in ("ended", "refused"):
+            return
+        step = 3 * self._progress(batch)
+        if batch.problems:
+            batch.phase = "refused" if step >= 1 else "validating"
+            return
+        if batch.cancelled:
+            # Nothing more is worked on; it takes as long to end as one of the states.
+            if batch.polls > self.faults.polls:
+                self._end(batch, "cancelled")
+            return
+        batch.phase = _PHASES[int(step)] if step < 3 else "ended"
+        due = min(len(batch.lines), int(len(batch.lines) * max(0.0, step - 1)))
+        for line in batch.lines[len(batch.results) : due]:
+            batch.results.append(self._result(batch, line))
+        if step >= 3:
+            self._end(batch, "expired")
+
+    def cancel(self, batch: SimulatedBatch) -> None:
+        """Stop a batch: what was worked on by now stays answered."""
+        self.advance(batch)
+        if batch.phase not in ("ended", "refused"):
+            batch.cancelled, batch.phase, batch.polls = True, "cancelling", 0
+
+    def delivered(self, batch: SimulatedBatch) -> list[LineResult]:
+        """The results as they are handed out: without lost ones, with duplicates and with ids nobody asked for."""
+        given = [one for one in batch.results if one.outcome != "lost"]
+        answered = [one for one in given if one.outcome == "answered"]
+        given += answered[: self.faults.duplicated]
+        for number in range(self.faults.unasked if answered else 0):
+            stranger = answered[number % len(answered)]
+            given.append(LineResult(f"unasked-{number + 1}", "answered", stranger.status, stranger.body))
+        if self.faults.shuffled:
+            order = sorted(range(len(given)), key=lambda place: uniform(self._seed, "order", batch.id, place))
+            given = [given[place] for place in order]
+        return given
+
+    def _progress(self, batch: SimulatedBatch) -> float:
+        """How far a batch is, from 0 to 1, by the slower of polls and seconds."""
+        seconds = self.faults.seconds * self._pace
+        by_time = (self._clock() - batch.begun) / seconds if seconds else 1.0
+        # The first question finds a batch where it was when it was made.
+        by_polls = (batch.polls - 1) / (3 * self.faults.polls) if self.faults.polls else float(batch.polls > 0)
+        return max(0.0, min(by_time, by_polls, 1.0))
+
+    def _result(self, batch: SimulatedBatch, line: BatchLine) -> LineResult:
+        self._asked[line.custom_id] += 1
+        outcome = self.faults.draw(self._seed, line.custom_id, self._asked[line.custom_id])
+        if outcome in ("expired", "lost"):
+            return LineResult(line.custom_id, outcome)
+        status, body = self._work(batch, line, outcome)
+        if outcome == "answered" and status != 200:
+            outcome = "failed"  # its own fault: a request that no judge can answer
+        return LineResult(line.custom_id, outcome, status, body)
+
+    def _end(self, batch: SimulatedBatch, left: LineOutcome) -> None:
+        batch.results += [LineResult(line.custom_id, left) for line in batch.lines[len(batch.results) :]]
+        batch.phase = "ended"

@@ -1,22 +1,24 @@
 """Batches of simulated judges in their vendors' wire forms: what is sent, and what is answered. Pure.
 
-OpenAI's files and batches (sources: `docs/batch.md`): a file is uploaded, a batch is made of it, and its answers are in
-an output file and an error file.
+OpenAI's files and batches: a file is uploaded, a batch is made of it, and its answers are in an output file and an
+error file. Anthropic's message batches: all requests in one call, all results in one file. Sources: `docs/batch.md`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 
 from venire.simulation.batches import BatchDesk, BatchLine, LineResult, SimulatedBatch
 from venire.simulation.chat_replies import error_body
+from venire.simulation.wire_forms import message_error
 
-__all__ = ["FormReply", "OpenAIForm"]
+__all__ = ["AnthropicForm", "FormReply", "OpenAIForm"]
 
 _JSON = "application/json"
 _LINES = "application/jsonl"
@@ -25,6 +27,9 @@ _CHAT = "/v1/chat/completions"
 _MAX_LINES = 50_000
 _MAX_BYTES = 200_000_000
 _MAX_PROBLEMS = 100
+_MAX_REQUESTS = 100_000
+_MAX_REQUEST_BYTES = 256_000_000
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _WINDOW_S = 86_400
 _NOT_ASKED = {
     "expired": ("batch_expired", "This request could not be executed before the completion window expired."),
@@ -245,6 +250,144 @@ def _checked_line(raw: bytes, seen: set[str]) -> BatchLine:
     if not isinstance(sent.get("body"), dict):
         raise _BadLine("missing_required_parameter", "Missing required parameter: 'body'.")
     return BatchLine(custom_id, orjson.dumps(sent["body"]))
+
+
+class AnthropicForm:
+    """Anthropic's message batches over a desk; `base_url` returns the server's address, `wall` the time of day."""
+
+    def __init__(
+        self,
+        desk: BatchDesk,
+        base_url: Callable[[], str],
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._desk = desk
+        self._base_url = base_url
+        self._wall = wall
+
+    def make(self, body: bytes) -> FormReply:
+        """`POST /v1/messages/batches`."""
+        if len(body) > _MAX_REQUEST_BYTES:
+            return _message_refused(413, f"Request exceeds the maximum size of {_MAX_REQUEST_BYTES} bytes")
+        try:
+            lines = _requests(body)
+        except _BadLine as error:
+            return _message_refused(400, str(error))
+        batch = self._desk.make("anthropic", "", lines, self._wall())
+        return FormReply(200, orjson.dumps(self._show(batch)), lost=self._desk.loses_reply())
+
+    def show(self, id: str) -> FormReply:
+        """`GET /v1/messages/batches/{id}`: a question about the batch's state."""
+        batch = self._find(id)
+        if batch is None:
+            return _message_refused(404, f"No message batch found with id {id!r}")
+        self._desk.poll(batch)
+        return _json(self._show(batch))
+
+    def list(self, query: Mapping[str, str]) -> FormReply:
+        """`GET /v1/messages/batches`, the newest first, a page at a time."""
+        listed = [batch for batch in reversed(self._desk.batches) if batch.form == "anthropic"]
+        ids = [batch.id for batch in listed]
+        try:
+            limit = min(max(int(query.get("limit", "20")), 1), 1000)
+            start = ids.index(query["after_id"]) + 1 if "after_id" in query else 0
+        except ValueError:
+            return _message_refused(400, "limit must be a number, and after_id the id of a batch")
+        page = listed[start : start + limit]
+        for batch in page:
+            self._desk.advance(batch)
+        return _json(
+            {
+                "data": [self._show(batch) for batch in page],
+                "has_more": start + limit < len(listed),
+                "first_id": page[0].id if page else None,
+                "last_id": page[-1].id if page else None,
+            }
+        )
+
+    def results(self, id: str) -> FormReply:
+        """`GET /v1/messages/batches/{id}/results`."""
+        batch = self._find(id)
+        if batch is None or batch.phase != "ended":
+            return _message_refused(404, f"There are no results of a message batch with id {id!r}")
+        return FormReply(200, b"".join(_result_line(one) + b"\n" for one in self._desk.delivered(batch)), _LINES)
+
+    def cancel(self, id: str) -> FormReply:
+        """`POST /v1/messages/batches/{id}/cancel`."""
+        batch = self._find(id)
+        if batch is None:
+            return _message_refused(404, f"No message batch found with id {id!r}")
+        if batch.phase == "ended":
+            return _message_refused(400, "A batch that has ended cannot be canceled")
+        self._desk.cancel(batch)
+        return _json(self._show(batch))
+
+    def _find(self, id: str) -> SimulatedBatch | None:
+        batch = self._desk.find(id)
+        return batch if batch is not None and batch.form == "anthropic" else None
+
+    def _show(self, batch: SimulatedBatch) -> dict[str, Any]:
+        ended = batch.phase == "ended"
+        return {
+            "id": batch.id,
+            "type": "message_batch",
+            "processing_status": "ended" if ended else "canceling" if batch.cancelled else "in_progress",
+            # Requests are counted as processing until all have ended.
+            "request_counts": {
+                "processing": 0 if ended else len(batch.lines),
+                "succeeded": batch.count("answered") if ended else 0,
+                "errored": batch.count("failed") if ended else 0,
+                "canceled": batch.count("cancelled") if ended else 0,
+                "expired": batch.count("expired") if ended else 0,
+            },
+            "created_at": batch.created_at.isoformat(),
+            "expires_at": (batch.created_at + timedelta(seconds=_WINDOW_S)).isoformat(),
+            "ended_at": self._wall().isoformat() if ended else None,
+            "cancel_initiated_at": self._wall().isoformat() if batch.cancelled else None,
+            "archived_at": None,
+            "results_url": f"{self._base_url()}/messages/batches/{batch.id}/results" if ended else None,
+        }
+
+
+def _requests(body: bytes) -> Sequence[BatchLine]:
+    """The requests of a call; raises `_BadLine` for one that is refused as a whole."""
+    invalid = "invalid_request_error"
+    try:
+        sent = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _BadLine(invalid, f"The body is not JSON: {error}") from None
+    requests = sent.get("requests") if isinstance(sent, dict) else None
+    if not isinstance(requests, list) or not 1 <= len(requests) <= _MAX_REQUESTS:
+        raise _BadLine(invalid, f"requests: a list of 1 to {_MAX_REQUESTS} is required")
+    lines = []
+    seen: set[str] = set()
+    for number, request in enumerate(requests):
+        custom_id = request.get("custom_id") if isinstance(request, dict) else None
+        if not isinstance(custom_id, str) or not _ID.fullmatch(custom_id):
+            raise _BadLine(invalid, f"requests.{number}.custom_id: String should match '^[a-zA-Z0-9_-]{{1,64}}$'")
+        if custom_id in seen:
+            raise _BadLine(invalid, f"requests.{number}.custom_id: {custom_id} is not unique")
+        if not isinstance(request.get("params"), dict):
+            raise _BadLine(invalid, f"requests.{number}.params: Field required")
+        seen.add(custom_id)
+        lines.append(BatchLine(custom_id, orjson.dumps(request["params"])))
+    return lines
+
+
+def _result_line(result: LineResult) -> bytes:
+    """A line of the results."""
+    shown: dict[str, Any]
+    if result.status is None:
+        shown = {"type": "canceled" if result.outcome == "cancelled" else result.outcome}
+    elif result.outcome == "answered":
+        shown = {"type": "succeeded", "message": orjson.Fragment(result.body)}
+    else:
+        shown = {"type": "errored", "error": orjson.Fragment(result.body)}
+    return orjson.dumps({"custom_id": result.custom_id, "result": shown})
+
+
+def _message_refused(status: int, message: str) -> FormReply:
+    return FormReply(status, message_error(message, status))
 
 
 def _json(shown: Mapping[str, Any]) -> FormReply:

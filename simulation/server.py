@@ -1,8 +1,9 @@
 """A provider on this machine: simulated judges behind an OpenAI-compatible address.
 
 `POST /v1/chat/completions`, `GET /v1/models` and `GET /v1/models/{id}` answer as a provider would, with `stream` as
-server-sent events; so do OpenAI's `/v1/files` and `/v1/batches` (`batches.py`). `GET /ledger` returns the ledger, with
-how often each batch was made. A judge's model name is `simulated/<profile>@<seed>`. It identifies the completions by
+server-sent events; so do OpenAI's `/v1/files` and `/v1/batches`, and Anthropic's `POST /v1/messages` and
+`/v1/messages/batches` (`wire_forms.py`, `batch_forms.py`). `GET /ledger` returns the ledger, with how often each batch
+was made. A judge's model name is `simulated/<profile>@<seed>`. It identifies the completions by
 the texts between the fences of the first user message that has any, their order by the order of these texts, and the
 repeat by the request's `seed` (default 1): a request contains nothing that would not be sent to a real provider. A
 request without fences is an instruction, and the model answers it as a contestant.
@@ -45,18 +46,17 @@ from aiohttp import hdrs, web
 
 from venire.arena.errors import InputError
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.batch_forms import FormReply, OpenAIForm
+from venire.simulation.batch_forms import AnthropicForm, FormReply, OpenAIForm
 from venire.simulation.batches import BatchDesk, BatchFaults, BatchLine, LineOutcome, SimulatedBatch
 from venire.simulation.chat_replies import (
     JudgeReply,
-    completion_body,
     error_body,
     model_body,
     models_body,
     reply_seconds,
     stream_events,
 )
-from venire.simulation.chat_requests import ChatRequest, RequestError, read_request
+from venire.simulation.chat_requests import ChatRequest, RequestError
 from venire.simulation.faults import FAULT_RESPONSES, FaultKind, Faults
 from venire.simulation.judge import (
     load_profiles,
@@ -69,11 +69,13 @@ from venire.simulation.judge import (
 from venire.simulation.ledger import Ledger, LedgerEntry
 from venire.simulation.prefix_cache import PrefixCache
 from venire.simulation.rehearsal import answer_to
+from venire.simulation.wire_forms import CHAT, MESSAGES, AnswerFacts, WireForm
 
 __all__ = ["JudgeServer", "serve_in_thread"]
 
 _JSON = "application/json"
 _INVALID = "invalid_request_error"
+_NO_MODEL = "model_not_found"
 _PIECES = 8
 _CACHE_S = 300.0  # at the judges' own speed
 _PATIENCE_S = 0.05  # grace period at shutdown for requests that are being answered
@@ -103,10 +105,11 @@ class JudgeServer:
     """Simulated judges over HTTP; `async with` starts and stops it, `serve_in_thread` does so for synchronous code.
 
     `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 selects a free port. `seed` is
-    that of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
-    ordinal after it is in the ledger and before it is answered. `ledger_path` is a file to which the ledger is appended
-    as JSON lines. `cache_prompts` is the number of blocks in an account's prompt cache, `cache_min_tokens` the prompt
-    length below which nothing is read from it. `batch_faults` says how batches go; `batches` has those that were made.
+    that of the faults. With `require_key` a request needs that key, as a bearer token or in `x-api-key`. `on_request`
+    is called with a request's ordinal after it is in the ledger and before it is answered. `ledger_path` is a file to
+    which the ledger is appended as JSON lines. `cache_prompts` is the number of blocks in an account's prompt cache,
+    `cache_min_tokens` the prompt length below which nothing is read from it. `batch_faults` says how batches go;
+    `batches` has those that were made.
     """
 
     def __init__(
@@ -149,7 +152,6 @@ class JudgeServer:
         self.batches = BatchDesk(
             batch_faults or BatchFaults(), seed, self._work_line, clock=time.monotonic, pace=self._pace
         )
-        self._openai = OpenAIForm(self.batches)
         self._runner: web.AppRunner | None = None
         self._fingerprint = f"fp_{profiles_digest()}"
         self._models = models_body(model_name(profile, seed) for profile in load_profiles())
@@ -166,6 +168,7 @@ class JudgeServer:
         """Start listening. Raises `InputError` where the address is in use or the ledger cannot be written."""
         app = web.Application(client_max_size=0)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/v1/messages", self._write_message)
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{id:.+}", self._show_model)
         self._add_batches(app)
@@ -183,26 +186,32 @@ class JudgeServer:
         self._runner = runner
 
     def _add_batches(self, app: web.Application) -> None:
-        """Routes of OpenAI's files and batches."""
-        form = self._openai
-        routes: list[tuple[str, str, Callable[[web.Request], Awaitable[FormReply]]]] = [
-            ("POST", "/v1/files", self._upload),
-            ("GET", "/v1/files/{id}/content", _about(form.content)),
-            ("POST", "/v1/batches", _of_body(form.make)),
-            ("GET", "/v1/batches", _of_query(form.list)),
-            ("GET", "/v1/batches/{id}", _about(form.show)),
-            ("POST", "/v1/batches/{id}/cancel", _about(form.cancel)),
+        """Routes of OpenAI's files and batches, and of Anthropic's message batches."""
+        openai, anthropic = OpenAIForm(self.batches), AnthropicForm(self.batches, lambda: self.base_url)
+        batches, messages = "/v1/batches", "/v1/messages/batches"
+        routes: list[tuple[WireForm, str, str, Callable[[web.Request], Awaitable[FormReply]]]] = [
+            (CHAT, "POST", "/v1/files", _of_upload(openai.upload)),
+            (CHAT, "GET", "/v1/files/{id}/content", _about(openai.content)),
+            (CHAT, "POST", batches, _of_body(openai.make)),
+            (CHAT, "GET", batches, _of_query(openai.list)),
+            (CHAT, "GET", f"{batches}/{{id}}", _about(openai.show)),
+            (CHAT, "POST", f"{batches}/{{id}}/cancel", _about(openai.cancel)),
+            (MESSAGES, "POST", messages, _of_body(anthropic.make)),
+            (MESSAGES, "GET", messages, _of_query(anthropic.list)),
+            (MESSAGES, "GET", f"{messages}/{{id}}", _about(anthropic.show)),
+            (MESSAGES, "GET", f"{messages}/{{id}}/results", _about(anthropic.results)),
+            (MESSAGES, "POST", f"{messages}/{{id}}/cancel", _about(anthropic.cancel)),
         ]
-        for method, path, answer in routes:
-            app.router.add_route(method, path, self._guarded(answer))
+        for form, method, path, answer in routes:
+            app.router.add_route(method, path, self._guarded(form, answer))
 
     def _guarded(
-        self, answer: Callable[[web.Request], Awaitable[FormReply]]
+        self, form: WireForm, answer: Callable[[web.Request], Awaitable[FormReply]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """A handler that asks for the key first, and whose reply may be lost."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            if (refusal := self._key_refused(request)) is not None:
+            if (refusal := self._key_refused(request, form)) is not None:
                 return web.Response(status=refusal.status, body=refusal.body, content_type=_JSON)
             reply = await answer(request)
             if reply.lost:
@@ -211,25 +220,16 @@ class JudgeServer:
 
         return handle
 
-    async def _upload(self, request: web.Request) -> FormReply:
-        if not request.content_type.startswith("multipart/"):
-            return FormReply(400, error_body("A file must be sent as multipart/form-data", _INVALID))
-        fields = await request.post()
-        file, purpose = fields.get("file"), fields.get("purpose")
-        if not isinstance(file, web.FileField) or not isinstance(purpose, str):
-            return FormReply(400, error_body("A form must have a purpose and a file", _INVALID))
-        return self._openai.upload(purpose, file.filename, file.file.read())
-
     def _work_line(self, batch: SimulatedBatch, line: BatchLine, outcome: LineOutcome) -> tuple[int, bytes]:
         """Answer a line of a batch, and enter it in the ledger with its id as the key; see `batches.Work`."""
+        form = CHAT if batch.form == "openai" else MESSAGES
         digest = sha256(line.body).hexdigest()
         if outcome == "failed":
             rate_limited = uniform(self._seed, "batch failure", line.custom_id) < 0.5
             kind: FaultKind = "rate_limited" if rate_limited else "server_error"
-            spoilt = FAULT_RESPONSES[kind]
-            decision = _ServerDecision(kind, spoilt.status, spoilt.body)
+            decision = _ServerDecision(kind, FAULT_RESPONSES[kind].status, form.fault(kind))
         else:
-            decision = self._decide(line.body, digest, "", faulty=False)
+            decision = self._decide(form, line.body, digest, "", faulty=False)
         entry = self._enter(digest, line.custom_id, decision)
         if decision.status == 200:
             self.ledger.answer(entry)
@@ -263,7 +263,7 @@ class JudgeServer:
         try:
             parse_model(name)
         except InputError as error:
-            return web.Response(status=404, body=_unknown_model(error), content_type=_JSON)
+            return web.Response(status=404, body=CHAT.refuse(404, str(error), _NO_MODEL, "model"), content_type=_JSON)
         return web.Response(body=model_body(name), content_type=_JSON)
 
     async def _show_ledger(self, request: web.Request) -> web.Response:
@@ -279,9 +279,15 @@ class JudgeServer:
         return web.Response(status=404, body=body, content_type=_JSON)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
+        return await self._judge(request, CHAT)
+
+    async def _write_message(self, request: web.Request) -> web.StreamResponse:
+        return await self._judge(request, MESSAGES)
+
+    async def _judge(self, request: web.Request, form: WireForm) -> web.StreamResponse:
         body = await request.read()
         digest = sha256(body).hexdigest()
-        decision = self._key_refused(request) or self._decide(body, digest, request.headers.get(hdrs.AUTHORIZATION, ""))
+        decision = self._key_refused(request, form) or self._decide(form, body, digest, _key_of(request) or "")
         entry = self._enter(digest, request.headers.get("Idempotency-Key"), decision)
         try:
             if self._on_request is not None:
@@ -305,35 +311,44 @@ class JudgeServer:
             billed=decision.billed,
         )
 
-    def _key_refused(self, request: web.Request) -> _ServerDecision | None:
+    def _key_refused(self, request: web.Request, form: WireForm = CHAT) -> _ServerDecision | None:
         if self._required is None:
             return None
-        sent = request.headers.get(hdrs.AUTHORIZATION)
-        if sent == f"Bearer {self._required}":
+        sent = _key_of(request)
+        if sent == self._required:
             return None
         # The message contains the key on purpose: some providers do this, and a client must not store it anywhere.
-        message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent[7:]}"
-        return _ServerDecision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
+        message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent}"
+        return _ServerDecision("401", 401, form.refuse(401, message, "invalid_api_key", None))
 
-    def _decide(self, body: bytes, digest: str, account: str, *, faulty: bool = True) -> _ServerDecision:
+    def _decide(
+        self, form: WireForm, body: bytes, digest: str, account: str, *, faulty: bool = True
+    ) -> _ServerDecision:
         try:
-            ask = read_request(body)
+            ask = form.read(body)
             reply = answer_to(ask, self._answer_key)
         except RequestError as error:
-            return _ServerDecision("400", 400, error_body(str(error), _INVALID, param=error.param))
+            return _ServerDecision("400", 400, form.refuse(400, str(error), None, error.param))
         except InputError as error:
-            return _ServerDecision("404", 404, _unknown_model(error), ask=ask)
+            return _ServerDecision("404", 404, form.refuse(404, str(error), _NO_MODEL, "model"), ask=ask)
         asked = self.ledger.asked(digest) + 1
         wait_s = reply_seconds(reply, ask.model, digest, asked) * self._pace
         fault = self._faults.draw(self._seed, digest, asked) if faulty else None
         billed = (reply.prompt_tokens, reply.tokens)
         if fault is not None and fault in FAULT_RESPONSES:
-            return self._fault_decision(fault, ask, wait_s, billed)
+            return self._fault_decision(form, fault, ask, wait_s, billed)
         if fault == "late":
             wait_s += self._faults.late_s
-        cached = self._read_cached(ask, reply, account)
-        answer = self._answer(ask, reply, digest, asked, counted=fault != "unpriced", cached=cached)
+        facts = AnswerFacts(
+            name=f"{digest[:24]}{asked:04x}",
+            created=int(time.time()),
+            model=ask.model,
+            fingerprint=self._fingerprint,
+            counted=fault != "unpriced",
+            cached=self._read_cached(ask, reply, account),
+        )
         kind = "text/plain" if fault == "wrong_type" else _JSON
+        answer = form.answer(reply, facts)
         return _ServerDecision(fault or "answered", 200, answer, wait_s, ask, billed=billed, content_type=kind)
 
     def _read_cached(self, ask: ChatRequest, reply: JudgeReply, account: str) -> int | None:
@@ -344,21 +359,8 @@ class JudgeServer:
         cached = self._cache.ask(account, ask.model, ask.messages, now=time.monotonic(), delay=delay)
         return min(cached, reply.prompt_tokens)
 
-    def _answer(
-        self, ask: ChatRequest, reply: JudgeReply, digest: str, asked: int, *, counted: bool, cached: int | None
-    ) -> bytes:
-        return completion_body(
-            reply,
-            id=f"chatcmpl-{digest[:24]}{asked:04x}",
-            created=int(time.time()),
-            model=ask.model,
-            fingerprint=self._fingerprint,
-            counted=counted,
-            cached=cached,
-        )
-
     def _fault_decision(
-        self, fault: FaultKind, ask: ChatRequest, wait_s: float, billed: tuple[int, int]
+        self, form: WireForm, fault: FaultKind, ask: ChatRequest, wait_s: float, billed: tuple[int, int]
     ) -> _ServerDecision:
         response = FAULT_RESPONSES[fault]
         headers = {"Retry-After": f"{self._faults.retry_after_s:g}"} if fault == "rate_limited" else {}
@@ -368,7 +370,7 @@ class JudgeServer:
             wait_s = 0.0
         charged = billed if response.worked else None
         return _ServerDecision(
-            fault, response.status, response.body, wait_s, ask, headers, charged, response.content_type
+            fault, response.status, form.fault(fault), wait_s, ask, headers, charged, response.content_type
         )
 
     async def _send(self, request: web.Request, decision: _ServerDecision, entry: LedgerEntry) -> web.StreamResponse:
@@ -422,15 +424,26 @@ def _of_body(answer: Callable[[bytes], FormReply]) -> Callable[[web.Request], Aw
     return handle
 
 
+def _of_upload(answer: Callable[[str, str, bytes], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
+    """The handler of a form with a purpose and a file."""
+
+    async def handle(request: web.Request) -> FormReply:
+        if not request.content_type.startswith("multipart/"):
+            return FormReply(400, error_body("A file must be sent as multipart/form-data", _INVALID))
+        fields = await request.post()
+        file, purpose = fields.get("file"), fields.get("purpose")
+        if not isinstance(file, web.FileField) or not isinstance(purpose, str):
+            return FormReply(400, error_body("A form must have a purpose and a file", _INVALID))
+        return answer(purpose, file.filename, file.file.read())
+
+    return handle
+
+
 def _of_query(answer: Callable[[Mapping[str, str]], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
     async def handle(request: web.Request) -> FormReply:
         return answer(request.query)
 
     return handle
-
-
-def _unknown_model(error: InputError) -> bytes:
-    return error_body(str(error), _INVALID, code="model_not_found", param="model")
 
 
 async def _stream(request: web.Request, events: Sequence[bytes], seconds: float) -> web.StreamResponse:
@@ -443,6 +456,14 @@ async def _stream(request: web.Request, events: Sequence[bytes], seconds: float)
                 await asyncio.sleep(seconds / len(events))
             await response.write(event)
     return response
+
+
+def _key_of(request: web.Request) -> str | None:
+    """The key that a request was sent with, in OpenAI's header or in Anthropic's."""
+    bearer = request.headers.get(hdrs.AUTHORIZATION)
+    if bearer is None:
+        return request.headers.get("x-api-key")
+    return bearer[7:] if bearer.startswith("Bearer ") else ""
 
 
 def _hang_up(request: web.Request, begun: web.StreamResponse | None = None) -> web.StreamResponse:

@@ -95,6 +95,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("chat_replies",),
         ("comparisons", "grades", "contestants", "faults"),
         ("rehearsal", "ledger", "batches"),
+        ("wire_forms",),
         ("batch_forms",),
         ("direct", "server"),
     ),

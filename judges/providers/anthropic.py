@@ -17,6 +17,7 @@ import orjson
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint, ProviderEntry
+from venire.judges.providers.batches.anthropic import AnthropicBatches
 from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.http_provider import HttpProvider, limits_key_of
 from venire.judges.providers.replies import count, member, no_answer, parse, string
@@ -51,10 +52,7 @@ class AnthropicProvider(HttpProvider):
         wall: Callable[[], datetime] = SystemClock().wall,
         monotonic: Callable[[], float] = SystemClock().monotonic,
     ) -> None:
-        credentials = {"anthropic-version": _VERSION}
-        if endpoint.key is not None:
-            credentials["x-api-key"] = endpoint.key
-        super().__init__(endpoint, credentials, wall, monotonic)
+        super().__init__(endpoint, _credentials(endpoint), wall, monotonic)
         self._url = endpoint.url("messages")
 
     def limits_key(self, model: str) -> tuple[str, ...]:
@@ -99,6 +97,11 @@ class AnthropicProvider(HttpProvider):
         return read_message(text, body)
 
 
+def _credentials(endpoint: Endpoint) -> dict[str, str]:
+    key = {} if endpoint.key is None else {"x-api-key": endpoint.key}
+    return {"anthropic-version": _VERSION, **key}
+
+
 def read_message(raw: str, body: bytes) -> Reply:
     """The reply in an answer of status 200; `raw` is its text without the key, `body` the request that it answers.
 
@@ -134,4 +137,10 @@ def read_message(raw: str, body: bytes) -> Reply:
     )
 
 
-ANTHROPIC = ProviderEntry(AnthropicProvider, home="https://api.anthropic.com/v1", max_temperature=1)
+def _open_batches(endpoint: Endpoint) -> AnthropicBatches:
+    return AnthropicBatches(endpoint, _credentials(endpoint), read_message)
+
+
+ANTHROPIC = ProviderEntry(
+    AnthropicProvider, batches=_open_batches, home="https://api.anthropic.com/v1", max_temperature=1
+)

@@ -10,8 +10,7 @@ import pytest
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.batches.base import BatchAnswer, BatchState
 
-FORMS = ["openai"]
-NAMED = ["openai"]
+FORMS = ["openai", "anthropic"]
 KEY = "sk-proj-Zx81/Qf+7mW_2d"
 MODEL = "simulated/gpt-4-0613@1"
 

@@ -18,6 +18,7 @@ import orjson
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint, ProviderEntry
+from venire.judges.providers.batches.gemini import GeminiBatches
 from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.http_provider import HttpProvider
 from venire.judges.providers.logprobs import read_candidates
@@ -53,7 +54,7 @@ class GeminiProvider(HttpProvider):
         wall: Callable[[], datetime] = SystemClock().wall,
         monotonic: Callable[[], float] = SystemClock().monotonic,
     ) -> None:
-        super().__init__(endpoint, {} if endpoint.key is None else {"x-goog-api-key": endpoint.key}, wall, monotonic)
+        super().__init__(endpoint, _credentials(endpoint), wall, monotonic)
 
     def encode(self, model: str, request: Request) -> bytes:
         """The JSON body of a request, names sorted, after the model's name, which `send` moves into the address."""
@@ -89,14 +90,22 @@ class GeminiProvider(HttpProvider):
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
-        # A quote within the name would be escaped, so that the first place where the next field begins is the end.
-        end = body.index(_CONTENTS)
-        url = self._endpoint.url(_path(body[len(_MODEL) : end]))
-        sent = b"{" + body[end + 1 :]
+        url = self._endpoint.url(_path(body[len(_MODEL) : body.index(_CONTENTS)]))
+        sent = _bare(body)
         status, headers, text = await self.post(url, sent, idempotency_key)
         if not 200 <= status < 300:
             raise refusal(status, headers, text, self._wall())
         return read_content(text, sent)
+
+
+def _credentials(endpoint: Endpoint) -> dict[str, str]:
+    return {} if endpoint.key is None else {"x-goog-api-key": endpoint.key}
+
+
+def _bare(body: bytes) -> bytes:
+    """An encoded body without the model's name before it."""
+    # A quote within the name would be escaped, so that the first place where the next field begins is the end.
+    return b"{" + body[body.index(_CONTENTS) + 1 :]
 
 
 @lru_cache(maxsize=64)
@@ -148,4 +157,8 @@ def read_content(raw: str, body: bytes) -> Reply:
     )
 
 
-GEMINI = ProviderEntry(GeminiProvider, home="https://generativelanguage.googleapis.com/v1beta")
+def _open_batches(endpoint: Endpoint) -> GeminiBatches:
+    return GeminiBatches(endpoint, _credentials(endpoint), read_content, _bare)
+
+
+GEMINI = ProviderEntry(GeminiProvider, batches=_open_batches, home="https://generativelanguage.googleapis.com/v1beta")

@@ -44,6 +44,9 @@ class Vendor:
     counted_logprobs: bool = False
     """Whether `logprobs` is the number of likeliest tokens, and there is no `top_logprobs`."""
 
+    batches: str | None = "openai"
+    """The form of its batch interface, a key of `batches.by_vendor.FORMS`; None: none, or one that is not spoken."""
+
     prices: str = ""
     """The prefix of its models' names in the table of prices that litellm ships."""
 
@@ -82,6 +85,7 @@ VENDORS: Mapping[str, Vendor] = {
         statuses={402: Fault.QUOTA, 412: Fault.QUOTA},  # the account is not paid for, or suspended
         structured=True,
         most_logprobs=5,
+        batches=None,
         prices="fireworks_ai",
     ),
     "api.groq.com": Vendor(
@@ -97,6 +101,7 @@ VENDORS: Mapping[str, Vendor] = {
         renamed={"seed": "random_seed"},
         structured=True,
         most_logprobs=0,
+        batches="mistral",
         prices="mistral",
     ),
     ".together.ai": Vendor(
@@ -105,6 +110,7 @@ VENDORS: Mapping[str, Vendor] = {
         # A month's spending limit is reached; input and max_tokens together are more than the model's context.
         statuses={402: Fault.QUOTA, 403: Fault.TOO_LONG},
         counted_logprobs=True,
+        batches="together",
         prices="together_ai",
     ),
     ".together.xyz": Vendor(
@@ -112,12 +118,14 @@ VENDORS: Mapping[str, Vendor] = {
         date="2026-11-21",
         statuses={402: Fault.QUOTA, 403: Fault.TOO_LONG},
         counted_logprobs=True,
+        batches="together",
         prices="together_ai",
     ),
     "api.deepseek.com": Vendor(
         source="https://api-docs.deepseek.com/quick_start/error_codes",
         date="2026-11-21",
         statuses={402: Fault.QUOTA},  # the balance is used up
+        batches=None,
         prices="deepseek",
     ),
     "api.x.ai": Vendor(
@@ -125,9 +133,10 @@ VENDORS: Mapping[str, Vendor] = {
         date="2026-11-21",
         structured=True,
         most_logprobs=8,
+        batches=None,
         prices="xai",
     ),
-    "openrouter.ai": Vendor(source=_TABLE, date="2026-11-21", prices="openrouter"),
+    "openrouter.ai": Vendor(source=_TABLE, date="2026-11-21", batches=None, prices="openrouter"),
 }
 _NONE = Vendor(source="", date="")
 

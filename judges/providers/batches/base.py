@@ -92,6 +92,7 @@ class BatchProvider(Protocol):
     async def submit(self, name: str, model: str, wave: Path) -> BatchStatus:
         """Submit the lines of a file under a name of ours, in as many requests as the vendor's form needs.
 
+        The name has at most 64 letters, digits, hyphens and underscores.
         Raises `CallError`: with `may_be_billed` where a batch may have been made all the same, without it where there
         is none.
         """

@@ -30,9 +30,11 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, refusal, short
 from venire.judges.providers.http_provider import merge_headers
 
-__all__ = ["HttpBatches", "path_of", "pieces_of", "text_of", "time_of"]
+__all__ = ["HttpBatches", "is_safe", "path_of", "pieces_of", "text_of", "time_of"]
 
 _PIECE = 2**16
+_ACCEPT = {"Accept": "application/json"}
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BYTES_PER_S = 100_000
 """The slowest upload that is waited for."""
 _DOWNLOAD_S = 86_400.0
@@ -83,11 +85,18 @@ class HttpBatches:
         `makes`: the call makes a batch, so that one may have been made where its answer is lost or a server's error;
         the error of any other call is never `may_be_billed`.
         """
+        found, _ = await self.send(method, self._endpoint.url(path), body, {}, makes=makes)
+        return found
+
+    async def send(
+        self, method: str, url: str, body: object, headers: Mapping[str, str], *, makes: bool = False
+    ) -> tuple[dict[str, Any], Mapping[str, str]]:
+        """As `call`, at a whole address of the endpoint's host and with further headers; also the answer's headers."""
         if self._calls is None:
             self._calls = open_connections(self._endpoint, self._headers)
-        sent = None if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
-        headers = {"Accept": "application/json"} | ({} if sent is None else {"Content-Type": "application/json"})
-        return await self._answer(self._calls, self._endpoint, method, self._endpoint.url(path), sent, headers, makes)
+        sent = None if body is None else orjson.dumps(body)
+        headers = _ACCEPT | ({} if sent is None else {"Content-Type": "application/json"}) | dict(headers)
+        return await self._answer(self._calls, self._endpoint, method, url, sent, headers, makes)
 
     async def upload(
         self,
@@ -109,8 +118,9 @@ class HttpBatches:
         # Silence is counted from the start of a call, so that it would be a limit on the upload.
         endpoint = replace(self._endpoint, timeout=seconds, read_timeout=None)
         connections = open_connections(endpoint, self._headers if ours else AGENT)
-        headers = {"Accept": "application/json", "Content-Length": str(size), **headers}
-        return await self._answer(connections, endpoint, method, url, pieces, headers, makes)
+        headers = {**_ACCEPT, "Content-Length": str(size), **headers}
+        found, _ = await self._answer(connections, endpoint, method, url, pieces, headers, makes)
+        return found
 
     async def upload_form(self, path: str, name: str, wave: Path, fields: Mapping[str, str]) -> dict[str, Any]:
         """Upload a wave as a form (`multipart/form-data`) with these fields and the file, in this order."""
@@ -124,18 +134,19 @@ class HttpBatches:
         """
         silence = self._endpoint.read_timeout or self._endpoint.timeout
         endpoint = replace(self._endpoint, timeout=_DOWNLOAD_S, read_timeout=silence)
-        response = await ask(open_connections(endpoint, self._headers), endpoint, "GET", url)
-        location = headers_of(response).get("location")
-        if response.status in (301, 302, 303, 307, 308) and location is not None:
-            elsewhere = urljoin(url, location)
-            if _is_safe(elsewhere, url):
-                response = await ask(open_connections(endpoint, AGENT), endpoint, "GET", elsewhere)
-        if not 200 <= response.status < 300:
-            text = self._endpoint.redact((await read_whole(response, endpoint)).decode(errors="replace"))
-            raise _unbilled(refusal(response.status, headers_of(response), text, self._wall(), self._statuses))
-        async for line in read_lines(response, endpoint):
-            if line.strip():
-                yield self._endpoint.redact(line.decode(errors="replace"))
+        try:
+            response = await ask(open_connections(endpoint, self._headers), endpoint, "GET", url)
+            location = headers_of(response).get("location")
+            if response.status in _REDIRECTS and location is not None and is_safe(urljoin(url, location), url):
+                response = await ask(open_connections(endpoint, AGENT), endpoint, "GET", urljoin(url, location))
+            if not 200 <= response.status < 300:
+                text = self._endpoint.redact((await read_whole(response, endpoint)).decode(errors="replace"))
+                raise refusal(response.status, headers_of(response), text, self._wall(), self._statuses)
+            async for line in read_lines(response, endpoint):
+                if line.strip():
+                    yield self._endpoint.redact(line.decode(errors="replace"))
+        except CallError as error:
+            raise _unbilled(error) from None
 
     async def _answer(
         self,
@@ -146,7 +157,7 @@ class HttpBatches:
         body: bytes | AsyncIterator[bytes] | None,
         headers: Mapping[str, str],
         makes: bool,
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], Mapping[str, str]]:
         try:
             response = await ask(connections, endpoint, method, url, body=body, headers=headers)
             content = await read_whole(response, endpoint)
@@ -155,12 +166,14 @@ class HttpBatches:
         text = self._endpoint.redact(content.decode(errors="replace"))
         if not 200 <= response.status < 300:
             refused = refusal(response.status, headers_of(response), text, self._wall(), self._statuses)
-            refused.may_be_billed = makes and response.status >= 500
+            refused.may_be_billed = makes and (refused.may_be_billed or response.status >= 500)
             raise refused
         try:
             found = orjson.loads(text) if text.strip() else {}
         except orjson.JSONDecodeError:
             found = None
+        if isinstance(found, list):
+            found = {"data": found}  # a list alone, as Together answers
         if not isinstance(found, dict):
             raise failure(
                 f"{self._endpoint.base_url}: HTTP {response.status} with a body that is no JSON object; does base_url "
@@ -169,7 +182,7 @@ class HttpBatches:
                 status=response.status,
                 may_be_billed=makes,
             )
-        return found
+        return found, headers_of(response)
 
 
 def _unbilled(error: CallError) -> CallError:
@@ -177,8 +190,11 @@ def _unbilled(error: CallError) -> CallError:
     return error
 
 
-def _is_safe(url: str, origin: str) -> bool:
-    """Whether a file may be fetched from there: encrypted, or where its first address was not either."""
+def is_safe(url: str, origin: str) -> bool:
+    """Whether a file may be fetched from or sent to an address that an answer from `origin` named.
+
+    It must be encrypted, unless the origin was not either.
+    """
     return urlsplit(url).scheme == "https" or urlsplit(origin).scheme == "http" == urlsplit(url).scheme
 
 

@@ -23,15 +23,17 @@ from venire.judges.providers.faults import failure
 from venire.judges.providers.replies import count, member, read_reply, string
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["NAME", "OpenAIBatches", "read_answer_line"]
+__all__ = ["CHAT", "NAME", "OpenAIBatches", "chat_line", "id_of", "read_answer_line", "state_of"]
 
 NAME = "venire"
 """The key of the metadata that has a batch's name."""
 
-_CHAT = "/v1/chat/completions"
+CHAT = "/v1/chat/completions"
+"""The path of each line, and the endpoint of its batch."""
+
 _PAGE = 100
-_REFUSED = frozenset({"failed"})
 _ENDED = frozenset({"completed", "expired", "cancelled"})
+_UNFINISHED = frozenset({"failed", "expired", "cancelled"})
 # The account has more tokens waiting than it may: what is enqueued now makes room.
 _PASSING = frozenset({"token_limit_exceeded"})
 # Lines that were not asked.
@@ -61,8 +63,7 @@ class OpenAIBatches(HttpBatches):
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         """A request with its id, method and path; the body's bytes are as they would be sent alone."""
-        about = orjson.dumps({"custom_id": custom_id, "method": "POST", "url": _CHAT})
-        return about[:-1] + b',"body":' + body + b"}"
+        return chat_line(custom_id, body)
 
     async def submit(self, name: str, model: str, wave: Path) -> BatchStatus:
         """Upload the file, then make a batch of it with the name in its metadata; see `BatchProvider`.
@@ -70,10 +71,10 @@ class OpenAIBatches(HttpBatches):
         A file whose batch was not made is left to the vendor, which deletes it after some time.
         """
         uploaded = await self.upload_form("files", name, wave, {"purpose": self.purpose})
-        return self._status(await self._make(name, model, _id_of(uploaded, "file")))
+        return self._status(await self._make(name, model, id_of(uploaded, "file")))
 
     async def _make(self, name: str, model: str, file: str) -> Mapping[str, Any]:
-        wanted = {"input_file_id": file, "endpoint": _CHAT, "completion_window": "24h", "metadata": {NAME: name}}
+        wanted = {"input_file_id": file, "endpoint": CHAT, "completion_window": "24h", "metadata": {NAME: name}}
         return await self.call("POST", "batches", wanted, makes=True)
 
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
@@ -113,30 +114,39 @@ class OpenAIBatches(HttpBatches):
 
     def _status(self, shown: Mapping[str, Any]) -> BatchStatus:
         """A batch object as `BatchStatus`."""
-        state, counts = string(shown, "status"), member(shown, "request_counts")
+        word, counts = string(shown, "status"), member(shown, "request_counts")
+        state = state_of(word, asked=bool(self._files(shown) or count(counts, "completed")))
         problem, may_pass = _problem(member(shown, "errors"))
         return BatchStatus(
-            id=_id_of(shown, "batch"),
+            id=id_of(shown, "batch"),
             name=string(member(shown, "metadata"), NAME),
-            state=_state(state),
+            state=state,
             lines=count(counts, "total"),
             answered=count(counts, "completed"),
             failed=count(counts, "failed"),
             created_at=time_of(shown.get("created_at")),
             expires_at=time_of(shown.get("expires_at")),
-            problem=problem or (state if state in ("expired", "cancelled", "failed") else ""),
-            may_pass=may_pass and state in _REFUSED,
-            cancelling=state == "cancelling",
+            problem=problem or (word if word in _UNFINISHED else ""),
+            may_pass=may_pass and state is BatchState.REFUSED,
+            cancelling=word == "cancelling",
         )
 
 
-def _state(state: str) -> BatchState:
-    if state in _REFUSED:
-        return BatchState.REFUSED
+def chat_line(custom_id: str, body: bytes) -> bytes:
+    """A line of a file in OpenAI's form, without its line end."""
+    about = orjson.dumps({"custom_id": custom_id, "method": "POST", "url": CHAT})
+    return about[:-1] + b',"body":' + body + b"}"
+
+
+def state_of(state: str, *, asked: bool) -> BatchState:
+    """The state of a batch from OpenAI's word for it; one that failed after lines were `asked` has ended."""
+    if state == "failed":
+        return BatchState.ENDED if asked else BatchState.REFUSED
     return BatchState.ENDED if state in _ENDED else BatchState.RUNNING
 
 
-def _id_of(shown: Mapping[str, Any], what: str) -> str:
+def id_of(shown: Mapping[str, Any], what: str) -> str:
+    """The id of a file or a batch in an answer about it; raises `CallError` where there is none."""
     found = string(shown, "id")
     if not found:
         raise failure(f"an answer about a {what} names none", Fault.TRANSIENT, may_be_billed=what == "batch")
@@ -170,18 +180,24 @@ def read_answer_line(line: str) -> BatchAnswer:
         shown = None
     if not isinstance(shown, dict):
         return BatchAnswer("", _UNKNOWN_STATUS, line)
-    custom_id, response, error = string(shown, "custom_id"), shown.get("response"), shown.get("error")
-    if isinstance(response, dict) and response.get("body") is not None:
-        status, body = response.get("status_code"), response["body"]
-        # Servers have been seen to answer with status 0, and some leave it out where all is well.
-        if status is None:
-            status = 200 if not error else _UNKNOWN_STATUS
-        known = type(status) is int and 100 <= status < 600
+    custom_id, response, error = string(shown, "custom_id"), member(shown, "response"), shown.get("error")
+    status, body = _status_of(response), response.get("body")
+    if body is not None:
         text = body if isinstance(body, str) else orjson.dumps(body).decode()
-        return BatchAnswer(custom_id, status if known else _UNKNOWN_STATUS, text)
-    failed = error if isinstance(error, dict) else {"message": text_of(error) or "no answer and no error"}
+        if status is None and "status_code" not in response and not error:
+            status = 200  # some leave it out where all is well
+        return BatchAnswer(custom_id, status or _UNKNOWN_STATUS, text)
+    failed: Mapping[str, Any] = error if isinstance(error, dict) else {"message": text_of(error) or "no answer"}
+    failed = member(failed, "error") or failed  # vLLM's has the error of a call within
     code, message = string(failed, "code"), text_of(failed.get("message"))
     if code in _UNASKED:
         return BatchAnswer(custom_id, None, f"{code}: {message}" if message else code)
-    status = _TIMEOUT_STATUS if code == _TIMEOUT else _UNKNOWN_STATUS
+    if status is None or status < 300:
+        status = _TIMEOUT_STATUS if code == _TIMEOUT else _UNKNOWN_STATUS
     return BatchAnswer(custom_id, status, orjson.dumps({"error": failed}).decode())
+
+
+def _status_of(response: Mapping[str, Any]) -> int | None:
+    """The status of a line's response; None where there is none that can be: servers have been seen to write 0."""
+    status = response.get("status_code")
+    return status if type(status) is int and 100 <= status < 600 else None

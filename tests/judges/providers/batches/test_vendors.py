@@ -29,6 +29,7 @@ from venire.judges.providers.vendors import VENDORS as DIFFERENCES
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "vendors").glob("*.json"))
 VENDORS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FILES}
+DOCUMENT = HERE.parents[3] / "docs" / "batch.md"
 KEY = "sk-proj-Zx81/Qf+7mW_2d"
 DAY = datetime(2026, 11, 24, tzinfo=UTC)
 REQUESTS = {
@@ -86,6 +87,18 @@ def test_every_form_is_documented_with_source_and_date():
             assert page["source"].startswith("https://")
             assert page["what"]
             date.fromisoformat(page["date"])
+
+
+def test_the_page_has_the_limits_that_are_kept_to():
+    page = DOCUMENT.read_text(encoding="utf-8").partition("### States")[0]
+    rows = {cells[1].strip(): cells for line in page.splitlines() if len(cells := line.split("|")) > 8}
+    units = {"MB": 10**6, "GB": 10**9}
+    for vendor in VENDORS.values():
+        cells = rows[vendor["vendor"].partition(",")[0]]
+        number, unit = cells[4].split()[:2]
+        size = int(number) * units[unit]
+        lines = int(cells[3].split()[0].replace(",", ""))
+        assert [lines, size] == [vendor["limits"][0], round(vendor["limits"][1], -3)], vendor["vendor"]
 
 
 def test_limits_are_the_documented_ones(vendor, serving):

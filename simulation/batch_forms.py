@@ -176,7 +176,7 @@ class OpenAIForm:
             "expires_at": created + _WINDOW_S,
             "request_counts": {
                 "total": 0 if batch.phase in ("validating", "refused") else len(batch.lines),
-                "completed": batch.count("answered"),
+                "completed": batch.count("answered", "withheld"),
                 "failed": batch.count("failed"),
             },
             "metadata": metadata if metadata is not None else {"venire": batch.name} if batch.name else None,
@@ -335,7 +335,7 @@ class AnthropicForm:
             # Requests are counted as processing until all have ended.
             "request_counts": {
                 "processing": 0 if ended else len(batch.lines),
-                "succeeded": batch.count("answered") if ended else 0,
+                "succeeded": batch.count("answered", "withheld") if ended else 0,
                 "errored": batch.count("failed") if ended else 0,
                 "canceled": batch.count("cancelled") if ended else 0,
                 "expired": batch.count("expired") if ended else 0,

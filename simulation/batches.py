@@ -21,13 +21,13 @@ __all__ = ["BatchDesk", "BatchFaults", "BatchForm", "BatchLine", "BatchPhase", "
 BatchForm = Literal["openai", "anthropic"]
 """The vendor in whose form a batch was made."""
 BatchPhase = Literal["validating", "in_progress", "finalizing", "cancelling", "ended", "refused"]
-LineOutcome = Literal["answered", "failed", "expired", "cancelled", "lost"]
+LineOutcome = Literal["answered", "failed", "expired", "cancelled", "lost", "withheld"]
 
 Work = Callable[["SimulatedBatch", "BatchLine", LineOutcome], tuple[int, bytes]]
-"""What enters a line of a batch in the ledger and has a judge answer it: from its outcome (answered or failed) to
-the status and the body of the answer."""
+"""What enters a line of a batch in the ledger and has a judge answer it: from its outcome (answered, withheld or
+failed) to the status and the body of the answer."""
 
-_DRAWN: tuple[LineOutcome, ...] = ("failed", "expired", "lost")
+_DRAWN: tuple[LineOutcome, ...] = ("failed", "expired", "lost", "withheld")
 _MAX_PER_LINE = 2
 _PHASES: tuple[BatchPhase, ...] = ("validating", "in_progress", "finalizing")
 
@@ -36,8 +36,8 @@ _PHASES: tuple[BatchPhase, ...] = ("validating", "in_progress", "finalizing")
 class BatchFaults:
     """How batches go at a simulated provider: their time, and what becomes of their lines.
 
-    `failed`, `expired` and `lost` are shares of lines (0 to 1 together), drawn from the server's seed, the line's id
-    and how often it was asked; a line has at most two of these faults, and is answered from then on.
+    `failed`, `expired`, `lost` and `withheld` are shares of lines (0 to 1 together), drawn from the server's seed, the
+    line's id and how often it was asked; a line has at most two of these faults, and is answered from then on.
     """
 
     polls: int = 0
@@ -51,6 +51,8 @@ class BatchFaults:
     """Lines that are not asked before the window ends; a batch with any ends as expired."""
     lost: float = 0.0
     """Lines that are not asked, and are in no file."""
+    withheld: float = 0.0
+    """Lines that are answered, billed and counted as answered, and are in no file."""
     duplicated: int = 0
     """How many answers of a batch come twice."""
     unasked: int = 0
@@ -63,13 +65,21 @@ class BatchFaults:
     """How many batches are made without the client learning of it: the connection is closed instead of the reply."""
 
     def __post_init__(self) -> None:
-        shares = [self.failed, self.expired, self.lost]
+        shares = [getattr(self, kind) for kind in _DRAWN]
         if min(shares) < 0 or sum(shares) > 1:
-            raise InputError(
-                f"shares of failed, expired and lost lines must be 0 or more and at most 1 together: {shares}"
-            )
+            raise InputError(f"shares of {', '.join(_DRAWN)} lines must be 0 or more and at most 1 together: {shares}")
         if min(self.polls, self.seconds, self.duplicated, self.unasked, self.queue_lines or 0, self.lost_replies) < 0:
             raise InputError("numbers of batch faults must be 0 or more")
+
+    @classmethod
+    def even(cls, rate: float, seconds: float = 0.0) -> BatchFaults:
+        """Faults of lines that share a rate (0 to 1) evenly, in another order where there are any.
+
+        >>> BatchFaults.even(0.2).expired
+        0.05
+        """
+        each = rate / len(_DRAWN)
+        return cls(seconds=seconds, failed=each, expired=each, lost=each, withheld=each, shuffled=rate > 0)
 
     def draw(self, seed: int, custom_id: str, asked: int) -> LineOutcome:
         """What becomes of a line that is asked for the `asked`-th time, from 1."""
@@ -217,8 +227,8 @@ class BatchDesk:
             batch.cancelled, batch.phase, batch.polls = True, "cancelling", 0
 
     def delivered(self, batch: SimulatedBatch) -> list[LineResult]:
-        """The results as they are handed out: without lost ones, with duplicates and with ids nobody asked for."""
-        given = [one for one in batch.results if one.outcome != "lost"]
+        """The results as they are handed out: without lost and withheld ones, with duplicates and unasked ones."""
+        given = [one for one in batch.results if one.outcome not in ("lost", "withheld")]
         answered = [one for one in given if one.outcome == "answered"]
         given += answered[: self.faults.duplicated]
         for number in range(self.faults.unasked if answered else 0):
@@ -243,7 +253,7 @@ class BatchDesk:
         if outcome in ("expired", "lost"):
             return LineResult(line.custom_id, outcome)
         status, body = self._work(batch, line, outcome)
-        if outcome == "answered" and status != 200:
+        if outcome in ("answered", "withheld") and status != 200:
             outcome = "failed"  # its own fault: a request that no judge can answer
         return LineResult(line.custom_id, outcome, status, body)
 

@@ -18,15 +18,23 @@ def mock_provider(
     cache_prompts: int = typer.Option(
         0, "--cache-prompts", min=0, help="Cache prompts: so many blocks of 128 tokens for each key; 0 is no cache."
     ),
+    batch_seconds: float = typer.Option(
+        0.0, "--batch-seconds", min=0.0, help="Time that a batch takes, at speed 1; 0 ends it at the first question."
+    ),
+    batch_faults: float = typer.Option(
+        0.0, "--batch-faults", min=0.0, max=1.0, help="Share of a batch's lines that fail, expire or get lost at first."
+    ),
     ledger: Path | None = typer.Option(None, "--ledger", help="Append every request to this file as JSON lines."),
 ) -> None:
     """Serve simulated judges until Ctrl-C.
 
-    An OpenAI-compatible API; its models are called simulated/<profile>@<seed>.
+    An OpenAI-compatible API and Anthropic's Messages, with their batches; its models are called
+    simulated/<profile>@<seed>.
 
     Examples:
       venire mock-provider first/campaign.toml --port 8080
       venire mock-provider first/campaign.toml --faults 0.1 --speed 0 --ledger requests.jsonl
+      venire mock-provider first/campaign.toml --batch-seconds 30 --batch-faults 0.1
     """
     import asyncio
     import contextlib
@@ -34,6 +42,7 @@ def mock_provider(
 
     from venire.configs.loading import load_campaign
     from venire.session import answer_key, even_faults
+    from venire.simulation.batches import BatchFaults
     from venire.simulation.server import JudgeServer
 
     key = answer_key(load_campaign(file))
@@ -45,6 +54,7 @@ def mock_provider(
         faults=even_faults(fault_rate),
         ledger_path=ledger,
         cache_prompts=cache_prompts,
+        batch_faults=BatchFaults.even(batch_faults, batch_seconds),
     )
 
     async def serve() -> None:

@@ -74,7 +74,8 @@ class BatchAnswer:
 class BatchProvider(Protocol):
     """The batch interface of one account at one vendor.
 
-    Its methods raise `TransientError` where the same may succeed later, and any other `CallError` where it will not.
+    Its methods raise `TransientError` where the same may succeed later, and any other `CallError` where it will not;
+    one of status 404 for a batch that the provider does not know.
     They may be cancelled at any point.
     """
 

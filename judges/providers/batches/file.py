@@ -34,6 +34,8 @@ __all__ = ["FileBatches"]
 
 _WAVE, _ANSWERED, _REFUSED, _CANCELLED = ".jsonl", ".answered.jsonl", ".refused.txt", ".cancelled"
 _ENDINGS = (_WAVE, _ANSWERED, _REFUSED, _CANCELLED)
+_NOT_FOUND = 404
+"""The status that a provider without such a batch would answer with."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
@@ -181,6 +183,8 @@ def _copy(wave: Path, draft: Path) -> None:
 
 
 def _failed(error: OSError) -> CallError:
-    # No such batch will not come to be; a full or absent disk may.
-    fault = Fault.BAD_REQUEST if isinstance(error, FileNotFoundError | PermissionError) else Fault.TRANSIENT
-    return failure(f"{error.filename}: {error.strerror}", fault)
+    # A batch that is not there will not come to be; a disk that is full or absent may pass.
+    message = f"{error.filename}: {error.strerror}"
+    if isinstance(error, FileNotFoundError):
+        return failure(message, Fault.BAD_REQUEST, status=_NOT_FOUND)
+    return failure(message, Fault.BAD_REQUEST if isinstance(error, PermissionError) else Fault.TRANSIENT)

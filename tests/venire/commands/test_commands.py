@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 import venire as public
+from venire.judges.providers import PROVIDERS, Endpoint
+from venire.judges.providers.batches.base import BatchState
 from venire.orchestrator.recording.ending import Ending
 
 Settle = Callable[..., Ending]
@@ -188,6 +191,28 @@ def test_mock_provider_serves_until_it_is_told_to_stop(
     assert server.wait(timeout=20) == 0
     entries = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
     assert len({entry["ordinal"] for entry in entries}) == 15 * 2 * 2 * 2
+
+
+def test_mock_provider_answers_batches_with_their_faults(
+    start: Callable[..., subprocess.Popen[str]], write_campaign: Write, tmp_path: Path
+) -> None:
+    server = start("-u", "-m", "venire", "mock-provider", write_campaign(), "--speed", "0", "--batch-faults", "1")
+    assert server.stdout is not None
+    base_url = server.stdout.readline().split("'")[1]
+    wave = tmp_path / "wave.jsonl"
+
+    async def script() -> list[int | None]:
+        batches = PROVIDERS["openai"].batches(Endpoint(base_url, None, 30.0, 4))
+        lines = [batches.line(f"line-{number}", b"{}") for number in range(40)]
+        wave.write_bytes(b"".join(line + b"\n" for line in lines))
+        made = await batches.submit("wave-1", "judge", wave)
+        assert (await batches.status(made.id)).state is BatchState.ENDED
+        return [answer.status async for answer in batches.answers(made.id)]
+
+    statuses = asyncio.run(script())
+    assert None in statuses
+    assert {429, 500} <= set(statuses)
+    assert len(statuses) < 40
 
 
 def test_the_public_names_are_all_there() -> None:

@@ -158,6 +158,16 @@ def test_answers_come_in_any_order_twice_unasked_or_not_at_all(form, opened):
     asyncio.run(script())
 
 
+def test_an_answer_that_is_billed_and_in_no_file_is_counted(form, opened):
+    async def script():
+        async with opened(form, withheld=0.3, seed=2) as desk:
+            status, answers = await desk.run(20)
+            assert status.answered == 20 == len([entry for entry in desk.server.ledger.entries if entry.billed])
+            assert 0 < len(answers) < 20
+
+    asyncio.run(script())
+
+
 def test_a_wrong_key_is_refused_and_nowhere_repeated(form, opened):
     async def script():
         async with opened(form, key=KEY, server_key="another") as desk:

@@ -150,7 +150,7 @@ def test_what_is_not_there_and_cannot_be_is_said(folder, wave, tmp_path):
             asyncio.run(batches.submit(name, "judge", wave))
     with pytest.raises(CallError, match=r"wave-9.jsonl: No such file") as caught:
         asyncio.run(batches.status("wave-9"))
-    assert caught.value.fault is Fault.BAD_REQUEST
+    assert (caught.value.fault, caught.value.status) == (Fault.BAD_REQUEST, 404)
     (tmp_path / "plain").write_text("")
     with pytest.raises(CallError, match=r"plain: File exists"):
         asyncio.run(FileBatches(tmp_path / "plain").submit("wave-1", "judge", wave))

@@ -78,6 +78,8 @@ class Statistics:
     round: int = 0
     phase: str = ""
     slowed: tuple[str, ...] = ()
+    batched: int = 0
+    """Calls in batches that are out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +13,8 @@ from venire.arena.records import EDIT, GENERATE, RECORDED, Origin, Shape
 from venire.arena.registry import POLICIES, PROTOCOLS
 
 __all__ = [
+    "BATCH_PART",
+    "BatchSettings",
     "BudgetSettings",
     "CampaignSettings",
     "DataSettings",
@@ -26,6 +30,10 @@ __all__ = [
     "StopSettings",
     "TokenPrice",
 ]
+
+
+BATCH_PART = Fraction(1, 2)
+"""The part of a live call's price that the batch interfaces of all vendors here charge, unless the file gives one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,15 @@ class TokenPrice:
         nano = (rest - written) * self.input + written * dearer + output_tokens * self.output
         nano += cached * (self.input if self.cached is None else self.cached)
         return -(-nano // 1_000_000)
+
+    def times(self, part: Fraction) -> TokenPrice:
+        """A part of this price, each rate rounded up to whole nano-dollars per million tokens.
+
+        >>> TokenPrice(150, 601).times(BATCH_PART)
+        TokenPrice(input=75, output=301, cached=None, written=None)
+        """
+        rates = (self.input, self.output, self.cached, self.written)
+        return TokenPrice(*(None if rate is None else ceil(rate * part) for rate in rates))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +114,22 @@ class RouteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchSettings:
+    """How a lane asks by its provider's batch interface, in waves; see `docs/batch.md`."""
+
+    form: Literal["batch", "file"] = "batch"
+    """The provider's batch interface, or a file that is written for a server's batch command and read when answered."""
+    wave_size: int | None = None
+    """Requests of one submission at most; None: as many as the provider takes."""
+    max_wait: float | None = None
+    """Seconds after which a submission is given up; None: as long as the provider takes."""
+    after_wait: Literal["live", "start"] = "live"
+    """What becomes of requests that were given up: they are asked live, or left for the next start."""
+    price: TokenPrice | None = None
+    """What tokens cost by this interface; None: `BATCH_PART` of the live price."""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneSettings:
     """How judges of one model send calls: the routes, the limits of each, and how long to retry.
 
@@ -129,6 +162,8 @@ class LaneSettings:
     proxy: str | None = None
     proxy_variable: str | None = None
     """Name of the environment variable that holds the proxy's URL, password included."""
+    batch: BatchSettings | None = None
+    """How calls go in waves; None: one by one."""
 
     @property
     def identity(self) -> tuple[Identity, ...]:

@@ -29,6 +29,10 @@ _LANE = (
     "skew",
     "concurrency",
     "timeout",
+    "transport",
+    "wave_size",
+    "max_wait",
+    "after_wait",
 )
 _TRIES = ("max_attempts", "max_elapsed", "patience")
 _WIRE = ("connect_timeout", "read_timeout", "headers", "proxy", "proxy_variable")
@@ -109,6 +113,7 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
             yield Problem((*place, "fallback", rank, "provider"), "what is on record does not stand in for a judge")
     yield from _recorded_problems(place, judge)
     yield from _option_problems(place, judge)
+    yield from _transport_problems(place, judge)
     model = judge.get("model")
     if "base_url" in judge or not isinstance(model, str):
         return
@@ -128,6 +133,31 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
         yield Problem(
             (*place, "base_url"),
             "missing; only simulated/... models do without; for OpenAI: https://api.openai.com/v1",
+        )
+
+
+_OF_BATCHES = ("wave_size", "max_wait", "after_wait", "batch_price")
+
+
+def _transport_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """Settings of waves belong to judges that are asked in waves, and these need an interface for it."""
+    transport = judge.get("transport", "live")
+    if transport == "live":
+        for key in _OF_BATCHES:
+            if key in judge:
+                yield Problem((*place, key), 'only for calls in batches: add transport = "batch", or leave it out')
+        return
+    if "after_wait" in judge and "max_wait" not in judge:
+        yield Problem((*place, "max_wait"), "missing; after_wait says what becomes of calls that took longer than that")
+    if judge.get("free") is True and "batch_price" in judge:
+        yield Problem((*place, "batch_price"), "free and batch_price are both given: give one of them")
+    provider = judge.get("provider", "openai")
+    if provider == "replay":
+        yield Problem((*place, "transport"), 'provider "replay" asks nobody: leave it out')
+    elif isinstance(provider, str) and provider in PROVIDERS and PROVIDERS[provider].batches is None:
+        able = [f'"{name}"' for name, entry in PROVIDERS.items() if entry.batches is not None]
+        yield Problem(
+            (*place, "transport"), f'provider "{provider}" has no batch interface; those that have: {", ".join(able)}'
         )
 
 

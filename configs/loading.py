@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
 from hashlib import blake2b, file_digest
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from venire.arena.campaigns import (
+    BatchSettings,
     BudgetSettings,
     CampaignSettings,
     DataSettings,
@@ -32,6 +33,7 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError
 from venire.arena.records import EDIT, GENERATE
+from venire.arena.registry import PROVIDERS
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
 from venire.configs.schema import (
@@ -51,7 +53,16 @@ from venire.configs.schema import (
 from venire.configs.settings import canonical_settings, editing_settings, generation_settings, plain_number
 from venire.configs.values import needless_matchups
 
-__all__ = ["campaign_of", "checked_file", "difference", "load_campaign", "resolve", "store_of", "toml_value"]
+__all__ = [
+    "campaign_of",
+    "checked_file",
+    "difference",
+    "in_batches",
+    "load_campaign",
+    "resolve",
+    "store_of",
+    "toml_value",
+]
 
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
@@ -72,6 +83,29 @@ def load_campaign(path: Path | str) -> CampaignSettings:
 def checked_file(path: Path) -> Campaign:
     """A campaign file as it is written, with its defaults; what it names is not read. Raises InputError likewise."""
     return _with_defaults(path, _validated(path, _parsed(path, _read(path))))
+
+
+def in_batches(campaign: CampaignSettings, names: Sequence[str]) -> CampaignSettings:
+    """The campaign with some of its judges asked by batches, with the defaults of that, whatever the file says.
+
+    Raises InputError for a name that no judge has, and for one whose provider has no batch interface.
+    """
+    judges = {judge.name: judge for judge in campaign.judges}
+    lanes = set()
+    for name in names:
+        if name not in judges:
+            raise InputError(f"--batch {name}: no judge of that name; there is: {', '.join(judges)}")
+        route = judges[name].lane.routes[0]
+        if route.provider not in PROVIDERS or PROVIDERS[route.provider].batches is None:
+            raise InputError(f"--batch {name}: provider {route.provider!r} has no batch interface")
+        lanes.add(judges[name].lane.identity)
+    chosen = (
+        replace(judge, lane=replace(judge.lane, batch=judge.lane.batch or BatchSettings()))
+        if judge.lane.identity in lanes
+        else judge
+        for judge in campaign.judges
+    )
+    return replace(campaign, judges=tuple(chosen))
 
 
 def campaign_of(path: Path, text: str) -> CampaignSettings:
@@ -405,6 +439,19 @@ def _lane(table: RespondentTable) -> LaneSettings:
         headers=dict(table.headers),
         proxy=table.proxy,
         proxy_variable=table.proxy_variable,
+        batch=_batch(table),
+    )
+
+
+def _batch(table: RespondentTable) -> BatchSettings | None:
+    if table.transport == "live":
+        return None
+    return BatchSettings(
+        table.transport,
+        wave_size=table.wave_size,
+        max_wait=None if table.max_wait is None else float(table.max_wait),
+        after_wait=table.after_wait,
+        price=None if table.batch_price is None else _price(table.batch_price),
     )
 
 

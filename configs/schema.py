@@ -180,6 +180,11 @@ class RespondentTable(Table):
     price: Price | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
     free: bool = Field(default=False, description="true or false")
     structured_output: bool | None = Field(default=None, description="true or false")
+    transport: Literal["live", "batch", "file"] = Field(default="live", description='"live", "batch" or "file"')
+    wave_size: int | None = Field(default=None, ge=1, le=1_000_000, description=whole(1, 1_000_000))
+    max_wait: Long | None = Field(default=None, description="a number of seconds above 0 and at most 2592000")
+    after_wait: Literal["live", "start"] = Field(default="live", description='"live" or "start"')
+    batch_price: Price | None = Field(default=None, description="a table such as { input = 0.075, output = 0.30 }")
 
     @model_validator(mode="before")
     @classmethod

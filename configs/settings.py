@@ -33,6 +33,9 @@ _LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
 )
 """Keys that a later version brought, with their defaults: a file without them is the same as it was before."""
 
+_TRANSPORT = ("transport", "wave_size", "max_wait", "after_wait", "batch_price")
+"""How the calls of a respondent travel: they may change between two starts, and are no part of the settings."""
+
 _LATER_OF_JUDGE = (
     "key_variables",
     "fallback",
@@ -75,6 +78,7 @@ def canonical_settings(file: Campaign) -> str:
         if table[key] == default:
             del table[key]
     for judge, written in zip(settings["judge"], file.judge, strict=True):
+        _drop_transport(judge)
         for key in _LATER_OF_JUDGE:
             if getattr(written, key) == Judge.model_fields[key].default:
                 del judge[key]
@@ -83,6 +87,11 @@ def canonical_settings(file: Campaign) -> str:
                 priced["price"] = {name: rate for name, rate in priced["price"].items() if rate is not None}
         _drop_unsaid(judge.get("fallback", ()))
     return _canonical(settings)
+
+
+def _drop_transport(respondent: dict[str, Any]) -> None:
+    for key in _TRANSPORT:
+        del respondent[key]
 
 
 def _drop_unsaid(tables: Iterable[dict[str, Any]]) -> None:
@@ -96,6 +105,7 @@ def generation_settings(file: Campaign) -> str:
     """The settings of the file that determine which completions are generated, as canonical JSON."""
     settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
     for contestant in settings["contestant"]:
+        _drop_transport(contestant)
         _drop_unsaid([contestant, *contestant["fallback"]])
     settings["data"] = {"instructions": file.data.instructions}
     settings["plan"] = {"instructions": file.plan.instructions}
@@ -106,6 +116,8 @@ def generation_settings(file: Campaign) -> str:
 def editing_settings(file: Campaign) -> str:
     """The settings of the file that determine which completions are edited, and how, as canonical JSON."""
     settings = file.model_dump(include={"seed", "editor", "data", "plan", "budget", "durability"})
+    for editor in settings["editor"]:
+        _drop_transport(editor)
     for editor in settings["editor"]:
         _drop_unsaid([editor, *editor["fallback"]])
     settings["data"] = {key: settings["data"][key] for key in ("instructions", "completions", "models")}

@@ -122,6 +122,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("session",),
         (
             "telemetry",
+            "batches",
             "doctor",
             "placement",
             "experiments",

@@ -127,7 +127,7 @@ def test_every_command_and_option_named_is_in_the_help(monkeypatch: pytest.Monke
     for command in sorted(named):
         words = command.split()[1:]
         assert words[0] in verbs, f"no such verb: {command}"
-        path = words[:2] if words[0] in ("import", "prompts", "store") else words[:1]
+        path = words[:2] if words[0] in ("batch", "import", "prompts", "store") else words[:1]
         explained = runner.invoke(app, [*path, "--help"])
         assert explained.exit_code == 0, command
         for option in (word for word in words if word.startswith("--")):

@@ -12,6 +12,8 @@ from venire.arena.errors import InputError
 from venire.configs.env_file import read_env_file
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
+from venire.judges.providers.batches.base import BatchProvider
+from venire.judges.providers.batches.file import FileBatches
 from venire.judges.providers.replay import REPLAY, ReplayProvider
 
 __all__ = ["EmbeddedProvider", "OpenRoute", "Secrets", "check_routes", "open_routes", "read_secrets"]
@@ -24,6 +26,8 @@ class OpenRoute:
     judge: JudgeSettings
     route: RouteSettings
     provider: Provider
+    batches: BatchProvider | None = None
+    """Its batch interface, where the judge is asked in waves."""
 
 
 class EmbeddedProvider(NamedTuple):
@@ -31,6 +35,7 @@ class EmbeddedProvider(NamedTuple):
 
     base_url: str
     open: Callable[[Endpoint], Provider]
+    batches: Callable[[Endpoint], BatchProvider] | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,12 +91,9 @@ def open_routes(
     Raises InputError for an endpoint that cannot be used.
     """
 
-    def provider(judge: JudgeSettings, route: RouteSettings) -> Provider:
-        if route.provider == REPLAY:
-            return ReplayProvider(recorded)
-        return _open(campaign, judge, route, secrets[route.identity], inside)
-
-    return [OpenRoute(judge, route, provider(judge, route)) for judge, route in _routes(judges)]
+    return [
+        _open(campaign, judge, route, secrets[route.identity], inside, recorded) for judge, route in _routes(judges)
+    ]
 
 
 def _open(
@@ -100,13 +102,17 @@ def _open(
     route: RouteSettings,
     secrets: Secrets,
     inside: EmbeddedProvider | None,
-) -> Provider:
+    recorded: Mapping[str, str],
+) -> OpenRoute:
     lane = judge.lane
+    if route.provider == REPLAY:
+        return OpenRoute(judge, route, ReplayProvider(recorded))
     if route.base_url is None:
         assert inside is not None  # a campaign file names an address for every judge that is not simulated
-        base_url, opened = inside
+        base_url, opened, batches = inside
     else:
-        base_url, opened = route.base_url, PROVIDERS[route.provider].open
+        base_url = route.base_url
+        opened, batches = PROVIDERS[route.provider].open, PROVIDERS[route.provider].batches
     try:
         endpoint = Endpoint(
             base_url,
@@ -119,7 +125,13 @@ def _open(
             proxy=None if route.base_url is None else secrets.proxy,
             structured=route.structured,
         )
-        return opened(endpoint)
+        waves: BatchProvider | None = None
+        if lane.batch is not None and route == lane.routes[0]:
+            if lane.batch.form == "file":
+                waves = FileBatches(campaign.store.with_name(f"{campaign.store.name}.batches"))
+            elif batches is not None:
+                waves = batches(endpoint)
+        return OpenRoute(judge, route, opened(endpoint), waves)
     except InputError as error:
         raise InputError(f"{campaign.path}: judge {judge.name!r}: {error}") from error
 
@@ -131,8 +143,10 @@ async def check_routes(
 ) -> None:
     """Test all endpoints concurrently; an InputError names all that cannot be used.
 
-    An unusable endpoint causes only a warning if it is a fallback, or if another key of its judge is accepted.
+    An unusable endpoint causes only a warning if it is a fallback, or if another key of its judge is accepted. One
+    whose waves are answered from files need not be there.
     """
+    asked = [one for one in asked if one.judge.lane.batch is None or one.judge.lane.batch.form != "file"]
     found = await asyncio.gather(*(one.provider.check() for one in asked), return_exceptions=True)
     problems = []
     sound = {one.route for one, answer in zip(asked, found, strict=True) if not isinstance(answer, BaseException)}

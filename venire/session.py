@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import CampaignSettings, DataSettings, JudgeSettings, TokenPrice
+from venire.arena.campaigns import BATCH_PART, CampaignSettings, DataSettings, JudgeSettings, TokenPrice
 from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
@@ -39,6 +39,7 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
+from venire.orchestrator.run.wave_lane import Polling
 from venire.reports.wording import few
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
@@ -47,7 +48,7 @@ from venire.simulation.judge import parse_model
 from venire.simulation.rehearsal import check_rehearsal
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.status import status_document
-from venire.storage.plans import plans
+from venire.storage.plans import plans, submissions
 from venire.storage.read import frames
 from venire.storage.read.selecting import MAX_ROWS, Selected, select
 from venire.storage.store.opening import open_store
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from venire.live.pages import Pages
     from venire.reports.board import Board
 
-__all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded", "judge_price"]
+__all__ = ["Embedded", "Session", "answer_key", "batch_price", "even_faults", "is_embedded", "judge_price"]
 
 _SQL_MEMORY = 256 << 20
 """A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
@@ -139,6 +140,10 @@ class Session:
         self.campaign = campaign = with_contexts(campaign)
         self.clock = clock or SystemClock()
         self.prices = {judge.name: judge_price(campaign, judge) for judge in campaign.judges}
+        """What each judge's calls cost, asked one by one."""
+        self.batch_prices = {judge.name: batch_price(judge, self.prices[judge.name]) for judge in campaign.judges}
+        batched = {judge.name for judge in campaign.judges if judge.lane.batch is not None}
+        self._asked_at = {name: (self.batch_prices if name in batched else self.prices)[name] for name in self.prices}
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
         self._release = release
         respondents(campaign)  # two equal judges are refused
@@ -167,7 +172,7 @@ class Session:
             self.planned, self.rounds = plan(
                 self.store,
                 self.campaign,
-                self.prices,
+                self._asked_at,
                 self._steer,
                 amend=self._amend,
                 estimates=self._estimates,
@@ -207,7 +212,7 @@ class Session:
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """The remaining work by judge, with its cost."""
-        return forecast(self.store, self.planned, self.prices)
+        return forecast(self.store, self.planned, self._asked_at)
 
     def forecast_long(self) -> tuple[LongForecast, ...]:
         """The remaining prompts that are too long for the judge, by judge."""
@@ -249,6 +254,7 @@ class Session:
         ready: Callable[[Callable[[], None]], None] | None = None,
         guard: Guard | None = None,
         announce: Callable[[str], None] | None = None,
+        polling: Polling | None = None,
         group_rows: int = 500,
         group_seconds: float = 0.1,
     ) -> CampaignSummary:
@@ -258,7 +264,7 @@ class Session:
         before any money is spent: InputError for an unusable endpoint. Raises StoreError when the store fails. With a
         virtual clock, the run uses that clock's event loop and does not serve live queries. `ready` is called once
         with a function that stops the run gently and may be called from any thread. With `guard` the run serves its
-        pages where that says, and `announce` gets their address.
+        pages where that says, and `announce` gets their address. `polling` says how batches are waited for.
         """
         left = self._judges_left()
         secrets = read_secrets(self.campaign, left, environ)
@@ -275,6 +281,8 @@ class Session:
                 opened = open_routes(self.campaign, left, secrets, inside, recorded)
                 for one in opened:
                     stack.push_async_callback(one.provider.close)
+                    if one.batches is not None:
+                        stack.push_async_callback(one.batches.close)
                 await check_routes(self.campaign, opened, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
@@ -311,6 +319,9 @@ class Session:
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                         inline=virtual,
+                        batches={one.route.identity: one.batches for one in opened if one.batches is not None},
+                        batch_prices=self.batch_prices,
+                        polling=polling,
                     )
                 pulse.ending = summary.ending.value
                 return summary
@@ -371,7 +382,8 @@ class Session:
             yield EmbeddedProvider(ADDRESS, judges.provider)
             return
         with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
-            yield EmbeddedProvider(server.base_url, PROVIDERS["openai"].open)
+            entry = PROVIDERS["openai"]
+            yield EmbeddedProvider(server.base_url, entry.open, entry.batches)
 
     def _refuse_unknown(self) -> None:
         """Refuse simulated judges of models without an Elo: they could not read one of their completions."""
@@ -392,6 +404,8 @@ class Session:
         left = {name for name, one in standing.items() if one.missing}
         if self.rounds is not None and (left or self.rounds.stopped is None):
             left |= set(self.campaign.pair_judges)
+        if submissions.open_submissions(self.store, self.planned.id):  # what is out is collected, whoever asked for it
+            left |= {judge.name for judge in self.campaign.judges if judge.lane.batch is not None}
         return [judge for judge in self.campaign.judges if judge.name in left]
 
     def _refuse_change(self) -> None:
@@ -496,3 +510,16 @@ def judge_price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
             "price = { input = DOLLARS, output = DOLLARS } per million tokens, or free = true"
         )
     return price
+
+
+def batch_price(judge: JudgeSettings, price: TokenPrice) -> TokenPrice:
+    """The price of a judge's tokens by its batch interface, where the live price is `price`.
+
+    What is given in the file counts, then the part of the live price that vendors charge; files for a server of one's
+    own are at the live price.
+    """
+    batch = judge.lane.batch
+    if batch is not None and batch.price is not None:
+        return batch.price
+    live = judge.lane.routes[0].price or price
+    return live if batch is not None and batch.form == "file" else live.times(BATCH_PART)

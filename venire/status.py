@@ -15,7 +15,7 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import UNSENT
-from venire.storage.plans import plans
+from venire.storage.plans import plans, submissions
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability, long_input, served_models
 from venire.storage.store.recovery import recovered
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MIN_INSTRUCTIONS",
     "analysis_of",
+    "batch_documents",
     "failed_steps",
     "failure_reasons",
     "interim_documents",
@@ -73,8 +74,22 @@ def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
         "forecast": spending_document(store, row.id),
         "failure_reasons": failure_reasons(store, row.id),
         "failed_steps": failed_steps(store, row.id),
+        "batches": batch_documents(store, row.id),
         "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=row.id)},
     }
+
+
+def batch_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """Every batch that was sent, in the order sent: what is out (`open`), its calls, and what came of them."""
+    return [
+        asdict(one)
+        | {
+            "open": one.is_open,
+            "written_at": one.written_at.isoformat(),
+            "happened_at": None if one.happened_at is None else one.happened_at.isoformat(),
+        }
+        for one in submissions.submissions(store, campaign)
+    ]
 
 
 def long_input_documents(store: Store, campaign: int) -> list[dict[str, Any]]:

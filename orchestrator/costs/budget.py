@@ -94,10 +94,18 @@ class BudgetView:
         for account in self.accounts:
             if (why := account.refusal(reservation)) is not None:
                 raise BudgetReachedError(why)
+        self.hold(reservation)
+
+    def hold(self, reservation: Reservation) -> None:
+        """Set aside a call that was sent before this run began, whatever the limits are now."""
         for account in self.accounts:
             account.calls += 1
             account.reserved_money += reservation.money
             account.reserved_tokens += reservation.tokens
+
+    def may_fit_later(self, reservation: Reservation) -> bool:
+        """Whether only what others have reserved is in the way of a call, so that waiting for it may help."""
+        return all(account.may_fit_later(reservation) for account in self.accounts)
 
     async def reserve_when_free(self, reservation: Reservation) -> None:
         """As `reserve`, but while only what others have reserved is in the way, wait until some of it is settled."""
@@ -105,7 +113,7 @@ class BudgetView:
             try:
                 return self.reserve(reservation)
             except BudgetReachedError:
-                if not all(account.may_fit_later(reservation) for account in self.accounts):
+                if not self.may_fit_later(reservation):
                     raise
             self._freed.clear()
             await self._freed.wait()

@@ -270,7 +270,7 @@ class Lane:
         self.routes.notify_waiters()
         if not others:
             several = len(self.routes.all) > 1
-            self._close(f"the last of its routes, {route.name}: {why}" if several else why)
+            self.close(f"the last of its routes, {route.name}: {why}" if several else why)
             route.refusals.drop()
         route.refusals.decide(own=False)
 
@@ -300,7 +300,8 @@ class Lane:
             return f"{refusal_advice(error)} (where it is the schema that is refused: set structured_output = false)"
         return refusal_advice(error)
 
-    def _close(self, why: str) -> None:
+    def close(self, why: str) -> None:
+        """Take no more calls, for a reason that is said in a sentence."""
         if self.closed is None:
             self.closed = why
             self._lane_events.closed(why)
@@ -311,7 +312,7 @@ class Lane:
         silent = self._clock.monotonic() - self.routes.down_since
         if silent >= self.settings.patience and not self._others_at_work():
             long = f"{silent:.0f} s" if silent < 120 else f"{silent / 60:.0f} minutes"
-            self._close(f"no call was answered for {long}")
+            self.close(f"no call was answered for {long}")
             self._check_open()
 
     def _check_open(self) -> None:
@@ -338,7 +339,7 @@ class Lane:
                 now = self._clock.monotonic()
                 since = now if since is None else since
                 if now - since >= self.settings.patience:
-                    self._close(str(error))
+                    self.close(str(error))
                 self._check_open()
                 if not call.route.gate.in_flight:  # what has the files are not calls of this route
                     await self._clock.sleep(_FILES_SECONDS)

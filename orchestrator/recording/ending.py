@@ -43,15 +43,23 @@ class Ending(StrEnum):
     LANE_CLOSED = "lane closed"
     UNREADABLE = "judge unreadable"
     QUALITY = "quality gate missed"
+    WAITING = "batches under way"
 
 
 def ending_of(
-    progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool, unreadable: bool = False
+    progress: frames.Progress,
+    *,
+    stopped: bool,
+    planned_out: bool,
+    out_of_budget: bool,
+    unreadable: bool = False,
+    waiting: bool = False,
 ) -> Ending:
     """Why a run ended: by the progress of its campaign, and whether it was asked to stop.
 
     `planned_out`: all of the plan is planned; `out_of_budget`: a judge's next call, or the next round, is not covered.
-    `unreadable`: a judge is asked no more, since its replies cannot be read.
+    `unreadable`: a judge is asked no more, since its replies cannot be read. `waiting`: batches are out, or calls were
+    left for the next start.
     """
     if unreadable and not stopped:
         return Ending.UNREADABLE
@@ -61,6 +69,8 @@ def ending_of(
         return Ending.FAILED_STEPS if progress.failed else Ending.COMPLETE
     if stopped:
         return Ending.INTERRUPTED
+    if waiting:
+        return Ending.WAITING
     return Ending.BUDGET if out_of_budget else Ending.LANE_CLOSED
 
 
@@ -143,6 +153,10 @@ class CampaignSummary:
     """The quality gates that a complete campaign missed, a sentence each."""
     stopped: str | None = None
     """Why no more is planned, of a campaign that is planned in rounds."""
+    batches: int = 0
+    """Batches that are out."""
+    left_for_later: int = 0
+    """Calls of batches that were given up, left for the next start."""
 
 
 class StopRequest:

@@ -72,6 +72,14 @@ EVENTS: Mapping[str, EventKind] = {
             "cost_nano",
         ),
     ),
+    "batch.submitted": EventKind(
+        "A wave of requests was submitted as a batch; `name` is ours, `provider_id` the provider's.",
+        ("route", "name", "provider_id", "lines", "bytes", "reserved_nano"),
+    ),
+    "batch.collected": EventKind(
+        "The answers of a batch are on disk: lines answered and failed, and strays, which nobody asked for.",
+        ("route", "name", "provider_id", "answered", "failed", "strays"),
+    ),
     "lane.held": EventKind("No call of a route is sent for so many seconds.", ("lane", "route", "seconds", "why")),
     "lane.slowed": EventKind(
         "Rate-limit responses slow a route: the calls that may be in flight, calls a second (null where only single "

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
 from venire.orchestrator.costs.budget import Reservation
+from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
 
@@ -236,8 +237,8 @@ class Recorder:
         finally:
             self._syncing = None
 
-    def attempt(self, one: AttemptRecord, slot: int) -> None:
-        """A call, answered or not, and the slot in which it was announced."""
+    def attempt(self, one: AttemptRecord, slot: int | None) -> None:
+        """A call, answered or not, and the slot in which it was announced; None for one of a batch, which has none."""
         counts, served, texts, logprobs = _NOTHING_SAID if one.reply is None else _said(one.reply)
         row = (
             self._campaign,
@@ -263,7 +264,8 @@ class Recorder:
             one.cut or None,
         )
         place = self._writer.put("attempt", row)
-        self._announced.append((place, slot))
+        if slot is not None:
+            self._announced.append((place, slot))
 
     def verdict(self, trial: int, verdict: Verdict, cost: int) -> None:
         """How a trial ended, with what it cost in nano-dollars."""
@@ -272,6 +274,22 @@ class Recorder:
     def failure(self, trial: int, step: int, fault: Fault) -> None:
         """A step that used up its attempts."""
         self._writer.put("failure", (trial, step, int(fault), False))
+
+    def submission_line(self, submission: int, line: SubmissionLine) -> None:
+        """A request of a submission that is written next."""
+        row = (submission, line.trial, line.step, line.number, line.reserved, line.reserved_tokens, line.digest)
+        self._writer.put("submission_line", row)
+
+    def submission(self, one: OpenSubmission, digest: bytes) -> None:
+        """A submission whose lines were all handed over, with the digest of its file."""
+        head = (one.id, one.campaign, one.name, one.lane, one.lines, one.bytes)
+        self._writer.put("submission", (*head, digest, one.reserved, one.reserved_tokens, one.written_at))
+
+    def submission_event(
+        self, submission: int, at: datetime, kind: str, provider_id: str | None = None, detail: str = ""
+    ) -> None:
+        """What became of a submission: `sent` with the provider's id, at last `collected` or `returned`."""
+        self._writer.put("submission_event", (submission, at, kind, provider_id, detail))
 
     def event(self, at: datetime, kind: str, detail: str) -> None:
         """Something worth knowing later: a start, a stop, a lane that closed."""

@@ -7,7 +7,8 @@ import json
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from venire.arena.errors import BudgetReachedError, StoreError
 from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import open_budgets, paid_so_far
+from venire.judges.providers.batches.base import BatchProvider
+from venire.orchestrator.costs.budget import BudgetView, open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
@@ -44,8 +46,10 @@ from venire.orchestrator.run.readability import WINDOW, ReadabilityMonitor, gate
 from venire.orchestrator.run.reparse import screen
 from venire.orchestrator.run.run_state import run_state
 from venire.orchestrator.run.trial import TrialRunner, UnreadableError
-from venire.storage.plans import trial_states
-from venire.storage.plans.trial_states import PendingTrial
+from venire.orchestrator.run.wave_file import waves_folder
+from venire.orchestrator.run.wave_lane import AskLive, Polling, WaveLane
+from venire.storage.plans import submissions, trial_states
+from venire.storage.plans.trial_states import PendingTrial, PendingTrials
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability, recent_verdicts
 from venire.storage.store.store import Store
@@ -83,8 +87,13 @@ async def run_campaign(
     group_rows: int = 500,
     group_seconds: float = 0.1,
     inline: bool = False,
+    batches: Mapping[Identity, BatchProvider] | None = None,
+    batch_prices: Mapping[str, TokenPrice] | None = None,
+    polling: Polling | None = None,
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
+
+    Lanes that ask in waves do so by `batches`, at `batch_prices`, and wait for them as `polling` says.
 
     Once all of it is settled or failed, `rounds` is asked in a thread for the campaign with another round,
     `on_analysis` gets the interim analysis, and the run goes on until there is none: limits, routes, budgets and
@@ -99,8 +108,9 @@ async def run_campaign(
     events = events or Events(clock)
     next_round = NextRound(rounds, events, on_analysis)
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
+    waves = _Waves(batches or {}, batch_prices or {}, polling or Polling())
     run = _CampaignRun(
-        store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing
+        store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing, waves
     )
     if on_open is not None:
         on_open(lambda: run_state(run.lanes.values(), run.budgets.values(), stopping=run.stop.gently.is_set()))
@@ -110,6 +120,14 @@ async def run_campaign(
 
 def _most_in_flight(lane: LaneSettings) -> int:
     return lane.concurrency * len(lane.routes)
+
+
+class _Waves(NamedTuple):
+    """How lanes ask in waves: batch interfaces by route, prices there by judge, and how batches are waited for."""
+
+    batches: Mapping[Identity, BatchProvider]
+    prices: Mapping[str, TokenPrice]
+    polling: Polling
 
 
 class _CampaignRun:
@@ -125,9 +143,10 @@ class _CampaignRun:
         next_round: NextRound,
         on_start: Callable[[Recorder], None] | None,
         writing: Mapping[str, Any],
+        waves: _Waves,
     ) -> None:
         self.store, self.campaign, self.clock, self.stop = store, campaign, clock, stop
-        self.next_round, self.on_start, self.writing = next_round, on_start, writing
+        self.next_round, self.on_start, self.writing, self.waves = next_round, on_start, writing, waves
         self.warn = warn or (lambda sentence: None)
         self.events = events
         self.counters = CallCounters()
@@ -159,6 +178,12 @@ class _CampaignRun:
         self.lanes: dict[tuple[Identity, ...], Lane] = {}
         self.gates: Mapping[Identity, Gate] = {}
         """By route; those of one account share one."""
+        self.submission_numbers = count(submissions.last_submission(store) + 1)
+        self.wave_lanes: dict[tuple[Identity, ...], WaveLane] = {}
+        self.wave_left: dict[tuple[Identity, ...], PendingTrials] = {}
+        """What each of these has left to ask in this round."""
+        self.out: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """Trials that were in batches when the round began."""
         self._adopt(planned)
 
     def _adopt(self, planned: PlannedCampaign) -> None:
@@ -233,7 +258,7 @@ class _CampaignRun:
 
         What a judge cannot pay for, or cannot be asked through a closed lane, stays unasked; the others go on without.
         """
-        if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round:
+        if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round or self._is_waiting:
             return True
         done = self.progress_before.settled + self.trials.settled + self.progress_before.failed + self.trials.failed
         if done == self.progress_before.planned:
@@ -245,6 +270,11 @@ class _CampaignRun:
         unasked = silent | self.done_asking.keys()
         others = {number for number, judge in judges.items() if judge.name in self.campaign.pair_judges}
         return bool(set(left.tolist()) - unasked) or not others - unasked
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether something is left that only a later start can take in."""
+        return any(one.waves or one.left_for_later for one in self.wave_lanes.values())
 
     async def _round(
         self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice], progress: _Progress
@@ -266,12 +296,17 @@ class _CampaignRun:
                 raise self.broken
 
     def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
-        """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
+        """A feed for each judge that has something left, with the lane it goes through and its workers' number.
+
+        Lanes that ask in waves have none. Nothing that is in a batch is asked by another lane.
+        """
         feeds: list[tuple[Feed, Lane, int]] = []
         self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
         by_lane: dict[tuple[Identity, ...], list[int]] = {}
         for number in np.unique(self.pending.respondents).tolist():
             by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
+        self.out = submissions.trials_out(self.store, self.planned.id)
+        self._recover_waves(providers)
         for identity, numbers in by_lane.items():
             settings = self.planned.judges[numbers[0]].lane
             if identity not in self.lanes:
@@ -279,9 +314,67 @@ class _CampaignRun:
             lane = self.lanes[identity]
             lane.begin(self.recorder)
             left = self.pending.of(*numbers)
+            if identity in self.wave_lanes:
+                self.wave_left[identity] = left
+                continue
+            left = left.without(self.out)
             feed = Feed(self.store, left, self.done_asking, inline=self.writing["inline"])
             feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
+
+    def _recover_waves(self, providers: Mapping[Identity, Provider]) -> None:
+        """Open the lanes that ask in waves, each with what is out of earlier runs, and begin a round with them."""
+        first = not self.wave_lanes
+        self.wave_left = {}
+        out = submissions.open_submissions(self.store, self.planned.id) if first else ()
+        routes: set[int] = set()
+        for settings in {judge.lane.identity: judge.lane for judge in self.planned.judges.values()}.values():
+            batches = self.waves.batches.get(settings.routes[0].identity)
+            if settings.batch is None or batches is None:
+                continue
+            if settings.identity not in self.lanes:
+                self.lanes[settings.identity] = self._open_lane(settings, providers)
+            lane = self.lanes[settings.identity]
+            lane.begin(self.recorder)
+            if first:
+                self.wave_lanes[settings.identity] = self._open_wave_lane(lane, batches)
+                routes.add(number := self.numbers[route_name(settings.routes[0])])
+                self.wave_lanes[settings.identity].recover([one for one in out if one.lane == number])
+            self.wave_lanes[settings.identity].begin(self.recorder)
+        for one in out:
+            if one.lane not in routes:
+                self.warn(
+                    f"warning: {one.lines:,} calls are out in batch {one.name}, sent for a judge that is not asked in "
+                    'batches now: they are not asked again; to collect them, give the judge transport = "batch" again'
+                )
+
+    def _open_wave_lane(self, lane: Lane, batches: BatchProvider) -> WaveLane:
+        judges = {
+            number: judge
+            for number, judge in self.planned.judges.items()
+            if judge.lane.identity == lane.settings.identity
+        }
+        return WaveLane(
+            lane,
+            batches,
+            store=self.store,
+            campaign=self.planned.id,
+            folder=waves_folder(self.store.path),
+            trials=self.trials,
+            judges=judges,
+            budgets=self.budgets,
+            prices={number: self.waves.prices[judge.name] for number, judge in judges.items()},
+            counters=self.counters,
+            clock=self.clock,
+            events=self.events,
+            warn=self.warn,
+            polling=self.waves.polling,
+            halt=self.halt,
+            done_asking=self.done_asking,
+            of_nobody=BudgetView([self.account]),
+            numbers=self.submission_numbers,
+            cannot_pay=self._cannot_pay,
+        )
 
     def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> Lane:
         return Lane(
@@ -327,11 +420,38 @@ class _CampaignRun:
                     lane.on_waiting = partial(self._hire, start, feed, lane)
                     for _ in range(workers):
                         start()
+                for identity, wave_lane in self.wave_lanes.items():
+                    ask_live = partial(self._ask_live, group, feeds, prices)
+                    left = self.wave_left.get(identity, self.pending.of())
+                    group.create_task(self._ask_in_waves(wave_lane, left, ask_live))
         except* StoreError as errors:
             raise errors.exceptions[0] from None
         if not self.halt.is_set():
             for _, lane, _ in feeds:
                 lane.decide_refusals()
+
+    async def _ask_in_waves(self, wave_lane: WaveLane, left: PendingTrials, ask_live: AskLive) -> None:
+        try:
+            await wave_lane.run(left, self.out, ask_live)
+        except StoreError as error:
+            self._on_error(error)  # what others have in flight comes in
+
+    def _ask_live(
+        self,
+        group: asyncio.TaskGroup,
+        feeds: list[tuple[Feed, Lane, int]],
+        prices: Mapping[str, TokenPrice],
+        lane: Lane,
+        left: PendingTrials,
+    ) -> None:
+        """Ask trials of a batch that was given up by the ordinary workers of its lane."""
+        feed = Feed(self.store, left, self.done_asking, inline=self.writing["inline"])
+        workers = min(lane.settings.workers, len(left.trials))
+        feeds.append((feed, lane, workers))
+        start = partial(self._start_worker, group, feed, lane, prices)
+        lane.on_waiting = partial(self._hire, start, feed, lane)
+        for _ in range(workers):
+            start()
 
     def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
         worker = group.create_task(self._worker(feed, lane, prices))
@@ -358,6 +478,8 @@ class _CampaignRun:
         """Wait no longer than this for what was begun when nobody could pay for more: it may be held for hours."""
         await self.nobody_left.wait()
         await self.clock.sleep(_UNPAID_SECONDS)
+        while any(one.waves for one in self.wave_lanes.values()):
+            await self.clock.sleep(_UNPAID_SECONDS)
         self._halt()
 
     def _halt(self) -> None:
@@ -453,6 +575,7 @@ class _CampaignRun:
             round=len(self.planned.rounds) if self.next_round else 0,
             phase=self.planned.rounds[-1].phase if self.next_round else "",
             slowed=tuple(dict.fromkeys(sentence for lane in self.lanes.values() for sentence in lane.slowed)),
+            batched=sum(one.lines_out for one in self.wave_lanes.values()),
         )
 
     def _summary(self) -> CampaignSummary:
@@ -465,6 +588,7 @@ class _CampaignRun:
             planned_out=only is not None or not self.next_round or self.next_round.asked,
             out_of_budget=bool(self.out_of_budget) or self.next_round.short,
             unreadable=bool(self.unreadable),
+            waiting=self._is_waiting,
         )
         gates: tuple[str, ...] = ()
         if ending is Ending.COMPLETE and only is None:
@@ -482,4 +606,6 @@ class _CampaignRun:
             {self.planned.judges[number].name: why for number, why in self.unreadable.items()},
             gates,
             self.next_round.stopped,
+            batches=sum(len(one.waves) for one in self.wave_lanes.values()),
+            left_for_later=sum(one.left_for_later for one in self.wave_lanes.values()),
         )

@@ -9,7 +9,7 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.keys import respondent_key
-from venire.arena.records import UNSENT, Material, Outcome, Protocol, Reply, Request, Status, Trial
+from venire.arena.records import UNSENT, Conversation, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import fits
 from venire.judges.conversation import resume
@@ -95,18 +95,46 @@ class TrialRunner:
         except CallError as error:
             if error.fault not in VERDICT_FAULTS:
                 step, seconds = steps[-1].number, self._clock.monotonic() - start
-                lane.fail(error, partial(self._fail, pending, judge, step, error.fault, cost(), seconds))
+                lane.fail(error, partial(self.fail, pending, judge, step, error.fault, cost(), seconds))
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
-        verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
-        self._recorder.verdict(pending.id, verdict, cost())
-        self.settled += 1
-        self._on_verdict(pending, outcome.status, steps[-1].reply if steps else None)
-        if self._events.active:
-            seconds = self._clock.monotonic() - start
-            self._emit_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())
+        seconds = self._clock.monotonic() - start
+        self.conclude(pending, judge, outcome, cost(), seconds, steps[-1].reply if steps else None)
 
-    def _fail(
+    def resume(self, pending: PendingTrial, judge: JudgeSettings) -> tuple[Conversation, Request] | Outcome:
+        """The conversation of a trial with the request that is next, or its outcome where there is none.
+
+        A request that does not fit the judge's context is not asked: the trial is too long, or as the request has it.
+        """
+        trial, material = stage(pending, self._keys[judge.name], judge.protocol)
+        found = resume(PROTOCOLS[judge.protocol].talk, trial, material, judge.options, pending.replies)
+        if isinstance(found, Outcome):
+            return found
+        talk, request = found
+        if not _fits_context(judge)(request):
+            talk.close()
+            return request.otherwise or UNSENT_OUTCOME
+        return talk, request
+
+    def conclude(
+        self,
+        pending: PendingTrial,
+        judge: JudgeSettings,
+        outcome: Outcome,
+        cost: int,
+        seconds: float,
+        reply: Reply | None = None,
+    ) -> None:
+        """Put a trial on record as settled, at nano-dollars for all its calls; `reply` is its last one of this run."""
+        assert self._recorder is not None
+        verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
+        self._recorder.verdict(pending.id, verdict, cost)
+        self.settled += 1
+        self._on_verdict(pending, outcome.status, reply)
+        if self._events.active:
+            self._emit_trial("trial.settled", pending, judge, cost, seconds, status=outcome.status.name.lower())
+
+    def fail(
         self, pending: PendingTrial, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float
     ) -> None:
         """Put a trial on record as failed."""

@@ -78,6 +78,11 @@ class PendingTrials:
         wanted = np.isin(self.respondents, respondents)
         return PendingTrials(self.trials[wanted], self.respondents[wanted])
 
+    def without(self, trials: NDArray[np.int64]) -> PendingTrials:
+        """What is left but some trials, in plan order."""
+        wanted = ~np.isin(self.trials, trials)
+        return PendingTrials(self.trials[wanted], self.respondents[wanted])
+
     def among(self, trials: Collection[int] | None) -> PendingTrials:
         """What is left of some trials, in plan order; None: of all."""
         if trials is None:

@@ -21,7 +21,7 @@ from venire.storage.store.store import Row, Store
 
 __all__ = ["Hold", "Writer"]
 
-_TABLES = ("attempt", "verdict", "failure", "event")
+_TABLES = ("attempt", "verdict", "failure", "event", "submission_line", "submission", "submission_event")
 _PATIENCE = 20
 """How often a commit waits for memory, for as long as a group waits to be written."""
 

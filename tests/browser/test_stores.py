@@ -61,7 +61,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Command, P
     small(folder, "grades", "direct", "direct-reference")
     small(folder, "ballots", "listwise")
     (folder / "old.duckdb").write_bytes(lzma.decompress((FIXTURES / "schema-0006.duckdb.xz").read_bytes()))
-    (folder / "two.duckdb").write_bytes(lzma.decompress((FIXTURES / "schema-0009.duckdb.xz").read_bytes()))
+    (folder / "two.duckdb").write_bytes(lzma.decompress((FIXTURES / "schema-0010.duckdb.xz").read_bytes()))
     open_store(folder / "two.duckdb").close()
     shutil.copy(folder / "sound.duckdb", folder / "held.duckdb")
     (folder / "text.duckdb").write_text("<script>alert(1)</script> no store", encoding="utf-8")

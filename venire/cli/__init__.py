@@ -20,6 +20,7 @@ from venire.arena.errors import InputError, VenireError
 from venire.cli import (
     annotate,
     audit,
+    batch,
     bring,
     demo,
     doctor,
@@ -104,6 +105,7 @@ for name, verb in (
 ):
     app.command(name, cls=Verb)(verb)
 app.add_typer(bring.app, name="import")
+app.add_typer(batch.app, name="batch")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(store.app, name="store")
 

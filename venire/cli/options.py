@@ -74,6 +74,19 @@ def environment(env_file: Path | None) -> Mapping[str, str]:
     return read_env_file(env_file) | {name: value for name, value in os.environ.items() if value.strip()}
 
 
+def seconds_of(text: str, option: str) -> float:
+    """The seconds of a time such as 30s, 5m or 1h; a number alone is seconds. Raises InputError for anything else."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    try:
+        seconds = float(number) * unit
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise InputError(f"{option} is {text!r}: give a time such as 30s, 5m or 1h, a day at most")
+    return seconds
+
+
 def named_store(path: Path) -> Path:
     """The store that a path on the command line names, which may be a campaign file or its folder."""
     if path.suffix != ".toml" and not path.is_dir():

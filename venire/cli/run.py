@@ -29,6 +29,13 @@ def run(
         0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."
     ),
     events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+    batch: list[str] = typer.Option(
+        [], "--batch", metavar="JUDGE", help="Ask this judge by its provider's batch interface, for this start."
+    ),
+    detach: bool = typer.Option(False, "--detach", help="Submit batches and leave; a later start collects them."),
+    poll: str = typer.Option(
+        "60s", "--poll", metavar="TIME", help="The longest pause between two looks at batches: 30s, 5m, 1h."
+    ),
     serve: str | None = SERVE,
     otel: bool | None = typer.Option(
         None, "--otel/--no-otel", help="Send traces and metrics by OpenTelemetry, to where OTEL_* variables say."
@@ -41,17 +48,19 @@ def run(
 
     Ctrl-C stops it safely; the same command goes on.
 
-    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 5 quality gate
-    missed, 130 interrupted or declined.
+    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached or batches under way, 4 done with failed
+    steps, 5 quality gate missed, 130 interrupted or declined.
 
     Examples:
       venire run first/campaign.toml
       venire run first/campaign.toml --yes --events run.jsonl
       venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --serve       # a page to watch it: http://127.0.0.1:8377
+      venire run first/campaign.toml --batch gpt-4.1 --detach # half the price, hours later
     """
-    from venire.cli.options import agree, environment, page_guard
-    from venire.configs.loading import load_campaign
+    from venire.cli.options import agree, environment, page_guard, seconds_of
+    from venire.configs.loading import in_batches, load_campaign
+    from venire.orchestrator.run.wave_lane import Polling
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
     from venire.render.screen import console, warning_printer
@@ -62,7 +71,8 @@ def run(
     screen = console(stderr=True)
     environ = environment(env_file)
     guard = page_guard(serve)
-    campaign = load_campaign(file)
+    campaign = in_batches(load_campaign(file), batch)
+    polling = Polling(seconds_of(poll, "--poll"), detach=detach)
     watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
     with watching as observers, Session(campaign, amend=amend, spends=True, release=release_unanswered) as session:
         if retry_failed and (cleared := session.retry_failed()):
@@ -70,8 +80,13 @@ def run(
         show_plan(screen, session)
         agree(session, yes=yes)
         keep_forecast(session.store, session.planned.id, session.forecast)
-        raise typer.Exit(
-            show_outcome(
-                session, screen, Embedded(speed, even_faults(fault_rate)), observers, environ=environ, guard=guard
-            )
+        code = show_outcome(
+            session,
+            screen,
+            Embedded(speed, even_faults(fault_rate)),
+            observers,
+            environ=environ,
+            guard=guard,
+            polling=polling,
         )
+        raise typer.Exit(code)

@@ -21,6 +21,7 @@ from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.next_round import OnAnalysis
+from venire.orchestrator.run.wave_lane import Polling
 from venire.render.interim import format_interim, show_interim
 from venire.render.screen import FAILED, console, progress, show_pages_hint, tabulate, warning_printer
 from venire.render.status import (
@@ -65,6 +66,7 @@ EXIT_CODES = {
     Ending.LANE_CLOSED: 1,
     Ending.UNREADABLE: 1,
     Ending.BUDGET: 3,
+    Ending.WAITING: 3,
     Ending.FAILED_STEPS: 4,
     Ending.QUALITY: 5,
     Ending.INTERRUPTED: 130,
@@ -81,10 +83,11 @@ def show_outcome(
     observers: Sequence[Observer] = (),
     environ: Mapping[str, str] = os.environ,
     guard: Guard | None = None,
+    polling: Polling | None = None,
 ) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code.
 
-    With `guard` the run serves its pages where that says.
+    With `guard` the run serves its pages where that says. `polling` says how batches are waited for.
     """
 
     warn = warning_printer(screen)
@@ -100,6 +103,7 @@ def show_outcome(
             loop_factory=fast_loop(),
             guard=guard,
             announce=announcer(screen),
+            polling=polling,
         )
         report_end(summary)
     _show_summary(screen, session, summary)
@@ -252,6 +256,17 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
         look = "rate" if verb == "run" and session.campaign.has_board else "status"
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
+    if summary.batches:
+        out = "1 batch is" if summary.batches == 1 else f"{summary.batches:,} batches are"
+        screen.print(
+            f"\n{out} under way: {summary.statistics.batched:,} calls, which go on without us. To collect them: {again}"
+        )
+        store = shlex.quote(os.path.relpath(session.campaign.store))
+        screen.print(f"How they are: venire batch list {store} --refresh; to end them: venire batch cancel {store}")
+    if summary.left_for_later:
+        screen.print(
+            f"\n{summary.left_for_later:,} calls took longer than max_wait and are left for the next start: {again}"
+        )
     for lane, why in summary.closed_lanes.items():
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
         whose = f"{session.role} {few(names, 4)}, {lane}"

@@ -13,7 +13,7 @@ from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettin
 from venire.arena.records import Shape
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
-from venire.judges import REASONS_TOKENS
+from venire.judges import PROTOCOLS, REASONS_TOKENS
 from venire.judges.providers.vendors import price_table
 from venire.orchestrator.costs.call_cost import LEVEL
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast
@@ -88,6 +88,7 @@ def show_plan(screen: Console, session: Session) -> None:
         return
     show_forecast(screen, session.forecast(), session.role)
     campaign = session.campaign
+    _show_waves(screen, campaign)
     budget = [_limits(campaign.budget)]
     for budgets in (campaign.judge_budgets, campaign.model_budgets):
         budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
@@ -102,6 +103,24 @@ def _show_price_source(screen: Console, campaign: CampaignSettings) -> None:
     if looked_up:
         names = plain(few(looked_up, 8))
         screen.print(f"prices of {names}: {price_table()}; compare with your provider's page", style="dim")
+
+
+def _show_waves(screen: Console, campaign: CampaignSettings) -> None:
+    """Which judges are asked by batches: in how many waves, at which price, and how long that may take."""
+    for judge in campaign.judges:
+        if (batch := judge.lane.batch) is None:
+            continue
+        waves = len(PROTOCOLS[judge.protocol].expects)
+        many = "1 wave" if waves == 1 else f"{waves} waves, one after another"
+        more = "; a repair or a retry takes one more" if "repair" in judge.options else ""
+        price = "the price given" if batch.price is not None else "half the live price"
+        if batch.form == "file":
+            price = "the live price"
+        how = "answered by your server" if batch.form == "file" else "answered within a day, often sooner"
+        screen.print(
+            f"{plain(judge.name)} is asked by batches: {many}{more}; each is {how}; at {price}, which is used above",
+            style="dim",
+        )
 
 
 def _made_of(session: Session) -> str:

@@ -166,7 +166,8 @@ def _progress_line(now: Statistics) -> str:
 
 def _counts(now: Statistics) -> str:
     round_now = f"round {now.round}, {plain(now.phase)}: " if now.round else ""
-    counts = f"{round_now}{now.calls:,} calls, {now.in_flight:,} in flight, {retries(now.retries)}, {money(now.spent)}"
+    out = f"{now.in_flight:,} in flight" + (f", {now.batched:,} in batches" if now.batched else "")
+    counts = f"{round_now}{now.calls:,} calls, {out}, {retries(now.retries)}, {money(now.spent)}"
     return "; ".join((counts, *map(plain, now.slowed)))
 
 

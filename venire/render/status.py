@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from venire.live.client import Owner, SilentOwnerError
+from venire.render.batches import show_batches_out
 from venire.render.interim import format_last_interim, show_rounds
 from venire.render.screen import FAILED, tabulate
 from venire.storage.read.judge_quality import JudgeReadability
@@ -70,6 +71,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         )
         for judge in one["judges"]:
             screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
+        show_batches_out(screen, one["batches"])
         if one["faults"]:
             faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {faults}")
@@ -91,9 +93,13 @@ def format_live(live: dict[str, Any]) -> str:
     of_round = " of this round" if part else ""
     return (
         f"process {live['process']} on host {live['host']} since {live['since']}, {part}{live['calls']:,} calls, "
-        f"{live['in_flight']:,} in flight, {live['calls_per_second']:,.3g} a second, "
+        f"{live['in_flight']:,} in flight, {_batched(live)}{live['calls_per_second']:,.3g} a second, "
         f"{'' if left is None else f'about {duration(left)} left{of_round}, '}{money(live['spent'])}"
     )
+
+
+def _batched(live: Mapping[str, Any]) -> str:
+    return f"{live['batched']:,} in batches, " if live.get("batched") else ""
 
 
 def show_recovered(screen: Console, left: Recovered) -> None:

@@ -1,0 +1,295 @@
+"""Taking in the answers of a batch: each line becomes an attempt, its trial a verdict, a failure or another request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from venire.arena.campaigns import JudgeSettings, TokenPrice
+from venire.arena.clock import Clock
+from venire.arena.errors import CallError, Fault, TransientError
+from venire.arena.records import Outcome, Reply, Request
+from venire.judges.providers.batches.base import BatchAnswer, BatchProvider
+from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.lanes.calls import CallCounters, Result
+from venire.orchestrator.lanes.lane import CLOSING_FAULTS
+from venire.orchestrator.lanes.routes import Route
+from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
+from venire.orchestrator.run.trial import VERDICT_FAULTS, TrialRunner
+from venire.storage.plans.submissions import OpenSubmission, SubmissionLine, settled_among
+from venire.storage.plans.trial_states import PendingTrial, load
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Collected", "Collector"]
+
+_CHUNK = 500
+"""Lines that are taken in at once: their trials are read together, and no more answers than these are in memory."""
+_REFUSED_IN_A_ROW = 20
+"""Bad requests without an answer among them that close a lane: the model or a setting is wrong, not a trial."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """What one batch came to: lines by what became of them, and the trials that go on."""
+
+    answered: int = 0
+    failed: int = 0
+    """Lines whose call failed, those without a result included."""
+    strays: int = 0
+    """Results that nobody asked for, or that came a second time."""
+    goes_on: list[int] = field(default_factory=list)
+    """Trials whose next request is to be asked: a further step, or the same one again."""
+    unanswered: list[int] = field(default_factory=list)
+    """Of these, trials whose request expired, was cancelled or came back without a result."""
+    closing: CallError | None = None
+    """A refusal that no other call would escape."""
+    is_foreign: bool = False
+    """Whether none of its results was asked for: it is another batch than it was taken for."""
+
+
+class _Refused(NamedTuple):
+    """A trial whose request was refused, before any other of the batch was answered."""
+
+    pending: PendingTrial
+    judge: JudgeSettings
+    line: SubmissionLine
+    error: CallError
+    cost: int
+
+
+class Collector:
+    """Takes in the answers of one lane's batches; `prices` and `judges` are by respondent number.
+
+    What it records is safe to interrupt anywhere: a line is taken in once its attempt is on disk, and only then.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        route: Route,
+        batches: BatchProvider,
+        trials: TrialRunner,
+        *,
+        judges: Mapping[int, JudgeSettings],
+        budgets: Mapping[int, BudgetView],
+        prices: Mapping[int, TokenPrice],
+        counters: CallCounters,
+        clock: Clock,
+        max_attempts: int,
+    ) -> None:
+        self._store, self._route, self._batches, self._trials = store, route, batches, trials
+        self._judges, self._budgets, self._prices = judges, budgets, prices
+        self._counters, self._clock, self._max_attempts = counters, clock, max_attempts
+        self._recorder: Recorder | None = None
+        self._refused: list[_Refused] = []
+
+    def begin(self, recorder: Recorder) -> None:
+        """Record with another recorder from now on."""
+        self._recorder = recorder
+
+    async def collect(
+        self,
+        submission: OpenSubmission,
+        lines: MutableMapping[str, SubmissionLine],
+        answers: AsyncIterator[BatchAnswer],
+        *,
+        billed: int,
+        halt: asyncio.Event,
+    ) -> Collected | None:
+        """Take in the answers of a batch that has ended; `lines` are those still out, and are used up.
+
+        `billed` is how many of these lines the provider says it answered: more than were read means that some were
+        answered and lost, and count at what was reserved. Returns None when it was stopped half-way. Raises `CallError`
+        where the answers cannot be read; what was taken in until then is.
+        """
+        found = Collected()
+        self._refused.clear()
+        chunk: list[tuple[SubmissionLine, BatchAnswer | None]] = []
+        async for answer in answers:
+            line = lines.pop(answer.custom_id, None)
+            if line is None:
+                found.strays += 1
+                continue
+            chunk.append((line, answer))
+            if len(chunk) >= _CHUNK:
+                await self._take(submission, chunk, found)
+                chunk.clear()
+                if halt.is_set():
+                    return None
+        await self._take(submission, chunk, found)
+        found.is_foreign = found.strays > 0 and len(lines) == submission.lines
+        if found.is_foreign and not self._batches.keeps_names:
+            return found
+        lost = billed > found.answered
+        rest = list(lines.values())
+        for start in range(0, len(rest), _CHUNK):
+            if halt.is_set():
+                return None
+            await self._take(submission, [(line, None) for line in rest[start : start + _CHUNK]], found, lost=lost)
+        self._decide_refusals(found)
+        return found
+
+    async def _take(
+        self,
+        submission: OpenSubmission,
+        chunk: Sequence[tuple[SubmissionLine, BatchAnswer | None]],
+        found: Collected,
+        *,
+        lost: bool = False,
+    ) -> None:
+        if not chunk:
+            return
+        assert self._recorder is not None
+        numbers = np.unique(np.array([line.trial for line, _ in chunk], dtype=np.int64))
+        trials, settled = await self._read(numbers)
+        for line, answer in chunk:
+            self._take_line(submission, trials[line.trial], line, answer, found, lost=lost, done=line.trial in settled)
+        await self._recorder.room()
+
+    async def _read(self, numbers: NDArray[np.int64]) -> tuple[Mapping[int, PendingTrial], frozenset[int]]:
+        def read() -> tuple[Mapping[int, PendingTrial], frozenset[int]]:
+            return {one.id: one for one in load(self._store, numbers)}, settled_among(self._store, numbers)
+
+        return await asyncio.to_thread(read)
+
+    def _take_line(
+        self,
+        submission: OpenSubmission,
+        pending: PendingTrial,
+        line: SubmissionLine,
+        answer: BatchAnswer | None,
+        found: Collected,
+        *,
+        lost: bool,
+        done: bool,
+    ) -> None:
+        judge = self._judges.get(line.respondent)
+        resumed = None if judge is None or done else self._trials.resume(pending, judge)
+        goes_on = len(pending.replies) + 1 == line.step and isinstance(resumed, tuple)
+        talk, request = resumed if isinstance(resumed, tuple) else (None, None)
+        body = b"" if request is None else self._route.provider.encode(self._route.settings.model, request)
+        result = Result(submission.written_at)
+        try:
+            result.reply = self._answered(answer, body, lost=lost)
+        except CallError as error:
+            result.error = error
+        reservation = Reservation(line.reserved, line.reserved_tokens)
+        cost, tokens, _ = result.paid(self._prices[line.respondent], len(body))
+        counted = line.reserved if cost is None else cost
+        self._budgets[line.respondent].settle(reservation, cost, tokens)
+        self._counters.end(self._route.name, result.fault, 0.0, counted)
+        self._record(submission, line, result, cost, request=request)
+        if result.reply is not None:
+            found.answered += 1
+            self._counters.answered += 1
+        else:
+            found.failed += 1
+        if not goes_on or judge is None or talk is None:
+            if talk is not None:
+                talk.close()
+            return
+        seconds = (self._clock.wall() - submission.written_at).total_seconds()
+        if result.reply is None:
+            talk.close()
+            assert result.error is not None
+            self._failed(pending, judge, line, result.error, pending.cost + counted, seconds, found, answer)
+            return
+        self._settle_refused(found)
+        try:
+            talk.send(result.reply)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            self._trials.conclude(pending, judge, outcome, pending.cost + counted, seconds, result.reply)
+        else:
+            talk.close()
+            found.goes_on.append(line.trial)
+
+    def _answered(self, answer: BatchAnswer | None, body: bytes, *, lost: bool) -> Reply:
+        """The reply of a line; raises the error of one that has none."""
+        if answer is None:
+            raise TransientError("the batch ended without a result of this call", Fault.UNANSWERED, may_be_billed=lost)
+        if answer.status is None:
+            raise TransientError(answer.text, Fault.TRANSIENT)
+        return self._batches.read(answer, body)
+
+    def _record(
+        self,
+        submission: OpenSubmission,
+        line: SubmissionLine,
+        result: Result,
+        cost: int | None,
+        *,
+        request: Request | None,
+    ) -> None:
+        assert self._recorder is not None
+        self._recorder.attempt(
+            AttemptRecord(
+                trial=line.trial,
+                step=line.step,
+                number=line.number,
+                lane=submission.lane,
+                sent_at=submission.written_at,
+                latency=(self._clock.wall() - submission.written_at).total_seconds(),
+                waited=0.0,
+                reserved=line.reserved,
+                reserved_tokens=line.reserved_tokens,
+                cost=cost,
+                request_digest=line.digest,
+                fault=result.fault,
+                http_status=result.status,
+                message=None if result.error is None else str(result.error),
+                reply=result.reply,
+                structured=self._route.structured if request is not None and request.schema is not None else None,
+                cut=0 if request is None else request.cut,
+            ),
+            None,
+        )
+
+    def _failed(
+        self,
+        pending: PendingTrial,
+        judge: JudgeSettings,
+        line: SubmissionLine,
+        error: CallError,
+        cost: int,
+        seconds: float,
+        found: Collected,
+        answer: BatchAnswer | None,
+    ) -> None:
+        """What becomes of a trial whose call failed: as of a call that was sent alone, but that nobody waits here."""
+        if error.fault in VERDICT_FAULTS:
+            self._trials.conclude(pending, judge, Outcome(VERDICT_FAULTS[error.fault]), cost, seconds)
+        elif error.fault in CLOSING_FAULTS:
+            found.closing = found.closing or error
+        elif isinstance(error, TransientError) or error.fault is Fault.UNANSWERED:
+            if line.number >= self._max_attempts:
+                self._trials.fail(pending, judge, line.step, error.fault, cost, seconds)
+                return
+            found.goes_on.append(line.trial)
+            if answer is None or answer.status is None:
+                found.unanswered.append(line.trial)
+        elif found.answered:
+            self._trials.fail(pending, judge, line.step, error.fault, cost, seconds)
+        else:
+            bare = pending._replace(shown=(), replies=(), fences=())
+            self._refused.append(_Refused(bare, judge, line, error, cost))
+
+    def _settle_refused(self, found: Collected) -> None:
+        """Record trials as failed that were refused before a call was answered: so it was theirs."""
+        for one in self._refused:
+            self._trials.fail(one.pending, one.judge, one.line.step, one.error.fault, one.cost, 0.0)
+        self._refused.clear()
+
+    def _decide_refusals(self, found: Collected) -> None:
+        """Close the lane where all requests of a batch were refused; else the refused trials have failed."""
+        if len(self._refused) >= _REFUSED_IN_A_ROW:
+            found.closing = found.closing or self._refused[0].error
+            self._refused.clear()
+        self._settle_refused(found)

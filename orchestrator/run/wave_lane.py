@@ -1,0 +1,479 @@
+"""A lane that asks in waves: requests that are next are submitted as a batch, and collected when it has ended.
+
+What is out is known from the store alone: a submission is on disk before it is sent, and a line is done once its
+attempt is on disk. So a run may end at any point, and the next one finds, collects or sends what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from venire.arena.campaigns import BatchSettings, JudgeSettings, TokenPrice
+from venire.arena.clock import Clock
+from venire.arena.errors import BudgetReachedError, CallError, Fault, TransientError
+from venire.arena.records import Outcome, Request
+from venire.judges.providers.batches.base import BatchProvider, BatchState, BatchStatus
+from venire.judges.providers.token_counting import worst_case
+from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.lanes.calls import CallCounters, digest
+from venire.orchestrator.lanes.lane import Lane
+from venire.orchestrator.lanes.refusals import refusal_advice
+from venire.orchestrator.lanes.routes import Route
+from venire.orchestrator.recording.ending import wait_for_any
+from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.recorder import Recorder
+from venire.orchestrator.run.collector import Collected, Collector
+from venire.orchestrator.run.trial import TrialRunner
+from venire.orchestrator.run.wave_file import WaveFile
+from venire.storage.plans import submissions
+from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
+from venire.storage.plans.trial_states import PendingTrial, PendingTrials, load
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["AskLive", "Polling", "WaveLane"]
+
+AskLive = Callable[[Lane, PendingTrials], None]
+"""Hands trials to the ordinary workers of a lane."""
+
+_CHUNK = 500
+"""Trials read at once for a wave."""
+_FIRST_PAUSE, _GROWTH = 1.0, 1.5
+_LOOKS = 2
+"""How often a list is searched for a batch in vain before it counts as never made: lists lag behind."""
+_CLOCK_SKEW = timedelta(minutes=10)
+"""How much earlier than we a provider may date a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How a run waits for batches: `longest` seconds between two looks, which grow to that; `detach`: not at all."""
+
+    longest: float = 60.0
+    detach: bool = False
+
+
+@dataclass(slots=True)
+class _Wave:
+    """A submission that is out, in this run."""
+
+    submission: OpenSubmission
+    path: Path
+    status: BatchStatus | None = None
+    unsent: bool = False
+    """Whether the provider surely has none of it, since sending its file failed in this run."""
+    looked_for: int = 0
+    """How often the provider's list was searched for it in vain."""
+
+
+class WaveLane:
+    """Asks the trials of one lane in waves, through the batch interface of its first route.
+
+    `judges`, `budgets` and `prices` are by respondent number, the prices those of the batch interface; `of_nobody` pays
+    for what was submitted for a judge whose settings have changed since; `numbers` are those of new submissions, which
+    all lanes take from. `cannot_pay` is told of a respondent whose
+    next call no budget covers.
+    """
+
+    def __init__(
+        self,
+        lane: Lane,
+        batches: BatchProvider,
+        *,
+        store: Store,
+        campaign: int,
+        folder: Path,
+        trials: TrialRunner,
+        judges: Mapping[int, JudgeSettings],
+        budgets: Mapping[int, BudgetView],
+        prices: Mapping[int, TokenPrice],
+        counters: CallCounters,
+        clock: Clock,
+        events: Events,
+        warn: Callable[[str], None],
+        polling: Polling,
+        halt: asyncio.Event,
+        done_asking: Container[int],
+        of_nobody: BudgetView,
+        numbers: Iterator[int],
+        cannot_pay: Callable[[int, str], None],
+    ) -> None:
+        assert lane.settings.batch is not None  # it asks in waves
+        self.lane, self.batches = lane, batches
+        self.left_for_later = 0
+        """Trials whose batch was given up, and that are left for the next start."""
+        self._settings: BatchSettings = lane.settings.batch
+        self._route: Route = lane.routes.all[0]
+        self._store, self._campaign, self._folder = store, campaign, folder
+        self._trials, self._judges = trials, judges
+        self._budgets = defaultdict(lambda: of_nobody, budgets)
+        self._prices = defaultdict(lambda: max(prices.values(), key=lambda price: price.output), prices)
+        self._counters, self._clock, self._events, self._warn = counters, clock, events, warn
+        self._polling, self._halt, self._done_asking = polling, halt, done_asking
+        self._cannot_pay, self._numbers = cannot_pay, numbers
+        self._recorder: Recorder | None = None
+        self._collector = Collector(
+            store,
+            self._route,
+            batches,
+            trials,
+            judges=judges,
+            budgets=self._budgets,
+            prices=self._prices,
+            counters=counters,
+            clock=clock,
+            max_attempts=lane.settings.max_attempts,
+        )
+        most = self._settings.wave_size or batches.limits.lines
+        self._most_lines = min(most, batches.limits.lines)
+        self.waves: dict[int, _Wave] = {}
+        """What is out, by the number of the submission."""
+        self._had_strays = False
+        self._lost_touch = False
+        """Whether the provider refuses to say anything of what is out: the next start looks again."""
+
+    def recover(self, out: Sequence[OpenSubmission]) -> None:
+        """Take over what earlier runs submitted by this lane: its reservations hold."""
+        for one in out:
+            self.waves[one.id] = _Wave(one, self._folder / f"{one.name}.jsonl")
+            for line in submissions.lines_left(self._store, one.id).values():
+                self._budgets[line.respondent].hold(Reservation(line.reserved, line.reserved_tokens))
+
+    def begin(self, recorder: Recorder) -> None:
+        """Begin another round: results go to this recorder."""
+        self._recorder = recorder
+        self._collector.begin(recorder)
+
+    @property
+    def lines_out(self) -> int:
+        """Requests in batches that are out."""
+        return sum(wave.submission.lines for wave in self.waves.values())
+
+    async def run(self, left: PendingTrials, out: NDArray[np.int64], ask_live: AskLive) -> None:
+        """Ask what is left until nothing is, or there is a reason to stop; trials in `out` are in batches already.
+
+        `ask_live` hands trials of a batch that was given up to the lane's ordinary workers.
+
+        Raises StoreError when the store has failed.
+        """
+        planned = dict(zip(left.trials.tolist(), left.respondents.tolist(), strict=True))
+        todo = left.trials[~np.isin(left.trials, out)].tolist()
+        pause = _FIRST_PAUSE
+        while not self._halt.is_set():
+            todo = [number for number in todo if planned[number] not in self._done_asking]
+            while todo and self.lane.closed is None and not self._halt.is_set():
+                before = len(todo)
+                todo = await self._submit(todo)
+                if len(todo) == before:
+                    break  # there is no money until some of what is out has come back
+            if not self.waves or self._polling.detach or self._halt.is_set():
+                return
+            moved, more = await self._look(planned, ask_live)
+            todo += [number for number in more if number in planned]
+            if self._lost_touch:
+                return
+            if moved:
+                pause = _FIRST_PAUSE
+            else:
+                await self._rest(min(pause, self._polling.longest))
+                pause *= _GROWTH
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, but not when nothing more is to be asked."""
+        waiting = asyncio.ensure_future(self._clock.sleep(seconds))
+        halting = asyncio.ensure_future(wait_for_any(self._halt))
+        try:
+            await asyncio.wait((waiting, halting), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            halting.cancel()
+
+    # Submitting
+
+    async def _submit(self, todo: list[int]) -> list[int]:
+        """Write and send one wave of what fits into it and can be paid; returns the trials that are left."""
+        assert self._recorder is not None
+        place = 0
+        with WaveFile(self._folder, most_lines=self._most_lines, most_bytes=self.batches.limits.bytes) as wave:
+            full = False
+            while place < len(todo) and not full and not self._halt.is_set():
+                chunk = np.array(todo[place : place + _CHUNK], dtype=np.int64)
+                for pending in await asyncio.to_thread(load, self._store, chunk):
+                    if not await self._add(wave, pending):
+                        full = True
+                        break
+                    place += 1
+                await self._recorder.room()
+        if not wave.lines:
+            wave.remove()
+            return todo[place:]
+        if self._halt.is_set():
+            for line in wave.lines:
+                self._budget(line.respondent).release(Reservation(line.reserved, line.reserved_tokens))
+            wave.remove()
+            return todo
+        returned = await self._send(wave)
+        return returned + todo[place:]
+
+    def _budget(self, respondent: int) -> BudgetView:
+        return self._budgets[respondent]
+
+    async def _add(self, wave: WaveFile, pending: PendingTrial) -> bool:
+        """Put a trial's next request into a wave, if it has one; False where it has no room, or no money just now."""
+        if pending.respondent in self._done_asking:
+            return True
+        judge = self._judges[pending.respondent]
+        found = self._trials.resume(pending, judge)
+        if isinstance(found, Outcome):
+            self._trials.conclude(pending, judge, found, pending.cost, 0.0)
+            return True
+        talk, request = found
+        talk.close()
+        body = self._route.provider.encode(self._route.settings.model, request)
+        line = self._line(pending, request, body)
+        content = self.batches.line(line.custom_id, body)
+        if not wave.has_room(content):
+            if wave.lines:
+                return False
+            self._trials.fail(pending, judge, line.step, Fault.TOO_LONG, pending.cost, 0.0)
+            self._warn(
+                f"warning: judge {judge.name!r}: a request of {len(content):,} bytes is larger than a whole batch may "
+                f"be ({self.batches.limits.bytes:,} bytes): its trial has failed"
+            )
+            return True
+        try:
+            if not await self._reserve(pending.respondent, line, others_out=bool(self.waves or wave.lines)):
+                return False
+        except BudgetReachedError as error:
+            self._cannot_pay(pending.respondent, str(error))
+            return True
+        wave.add(line, content)
+        return True
+
+    def _line(self, pending: PendingTrial, request: Request, body: bytes) -> SubmissionLine:
+        step, tokens = len(pending.replies) + 1, worst_case(body)
+        money = self._prices[pending.respondent].cost(tokens, request.max_tokens)
+        number = pending.attempts.get(step, 0) + 1
+        head = (pending.id, pending.key, pending.respondent, step, number)
+        return SubmissionLine(*head, money, tokens + request.max_tokens, digest(body))
+
+    async def _reserve(self, respondent: int, line: SubmissionLine, *, others_out: bool) -> bool:
+        """Set the worst case of a line aside; False where it does not fit while others of this lane are out.
+
+        What they cost in the end may leave room. Raises BudgetReachedError where nothing can.
+        """
+        reservation, budget = Reservation(line.reserved, line.reserved_tokens), self._budget(respondent)
+        try:
+            budget.reserve(reservation)
+        except BudgetReachedError:
+            if others_out and budget.may_fit_later(reservation):
+                return False
+            await budget.reserve_when_free(reservation)
+        return True
+
+    async def _send(self, wave: WaveFile) -> list[int]:
+        """Put a wave on record, and only then send it; returns its trials where the provider did not take it."""
+        assert self._recorder is not None
+        lines = wave.lines
+        number = next(self._numbers)
+        for place, line in enumerate(lines, start=1):
+            self._recorder.submission_line(number, line)
+            if place % _CHUNK == 0:
+                await self._recorder.room()
+        submission = OpenSubmission(
+            id=number,
+            name=wave.name,
+            lane=self._route.number,
+            lines=len(lines),
+            bytes=wave.bytes,
+            reserved=sum(line.reserved for line in lines),
+            reserved_tokens=sum(line.reserved_tokens for line in lines),
+            written_at=self._clock.wall(),
+            campaign=self._campaign,
+            provider_id=None,
+            cancelling=False,
+        )
+        self._recorder.submission(submission, wave.digest)
+        await self._recorder.safe()
+        self._counters.calls += len(lines)
+        self.waves[number] = _Wave(submission, wave.path)
+        return await self._send_file(self.waves[number])
+
+    async def _send_file(self, wave: _Wave) -> list[int]:
+        """Send the file of a wave that is on record; returns its trials where the provider refuses it for good."""
+        one = wave.submission
+        try:
+            status = await self.batches.submit(one.name, self._route.settings.model, wave.path)
+        except CallError as error:
+            if isinstance(error, TransientError) or error.may_be_billed:
+                wave.unsent = not error.may_be_billed
+                what = "is sent again later" if wave.unsent else "is looked for"
+                self._warn(f"{self._route.name}: the batch {one.name} was not confirmed ({error}); it {what}")
+                return []
+            self.lane.close(f"{error}{refusal_advice(error)}")
+            return await self._return(wave, str(error))
+        wave.unsent = False
+        await self._confirm(wave, status)
+        if self._events.active:
+            size = {"lines": one.lines, "bytes": one.bytes, "reserved_nano": one.reserved}
+            self._events.emit("batch.submitted", route=self._route.name, name=one.name, provider_id=status.id, **size)
+        return []
+
+    async def _confirm(self, wave: _Wave, status: BatchStatus, how: str = "") -> None:
+        """Put on record under which id the provider has a submission."""
+        await self._note(wave, "sent", status.id, how)
+        wave.submission, wave.status = replace(wave.submission, provider_id=status.id), status
+
+    async def _note(self, wave: _Wave, kind: str, provider_id: str | None = None, detail: str = "") -> None:
+        """Put on record what became of a submission, and wait until it is on disk."""
+        assert self._recorder is not None
+        self._recorder.submission_event(wave.submission.id, self._clock.wall(), kind, provider_id, detail)
+        await self._recorder.safe()
+
+    async def _return(self, wave: _Wave, why: str) -> list[int]:
+        """Close a submission of which no line was asked; its trials, whose reservations end."""
+        lines = submissions.lines_left(self._store, wave.submission.id).values()
+        for line in lines:
+            self._budget(line.respondent).release(Reservation(line.reserved, line.reserved_tokens))
+        await self._note(wave, "returned", wave.submission.provider_id, why)
+        self._forget(wave)
+        return [line.trial for line in lines]
+
+    def _forget(self, wave: _Wave) -> None:
+        del self.waves[wave.submission.id]
+        wave.path.unlink(missing_ok=True)
+        with suppress(OSError):  # another wave is in it
+            self._folder.rmdir()
+
+    # Looking after what is out
+
+    async def _look(self, planned: Mapping[int, int], ask_live: AskLive) -> tuple[bool, list[int]]:
+        """Look at every batch that is out: whether anything changed, and the trials that go on."""
+        moved = False
+        more: list[int] = []
+        for wave in list(self.waves.values()):
+            if self._halt.is_set():
+                break
+            try:
+                changed, goes_on = await self._look_at(wave, planned, ask_live)
+            except TransientError as error:
+                self._warn(f"{self._route.name}: {wave.submission.name}: {error}; it is looked at again later")
+                continue
+            except CallError as error:
+                self._lost_touch = True
+                close = (
+                    f"; `venire batch cancel STORE {wave.submission.name}` gives it up" if error.status == 404 else ""
+                )
+                self.lane.close(f"batch {wave.submission.name}: {error}{refusal_advice(error)}{close}")
+                break
+            moved, more = moved or changed, more + goes_on
+        return moved, more
+
+    async def _look_at(self, wave: _Wave, planned: Mapping[int, int], ask_live: AskLive) -> tuple[bool, list[int]]:
+        if wave.unsent:
+            return False, await self._send_file(wave)
+        if wave.submission.provider_id is None:
+            return await self._find(wave)
+        before = wave.status
+        status = wave.status = await self.batches.status(wave.submission.provider_id)
+        if status.state is BatchState.REFUSED:
+            return not status.may_pass, await self._take_refusal(wave, status)
+        if status.state is BatchState.ENDED:
+            found = await self._collect(wave, status)
+            late = self._age(wave) > (self._settings.max_wait or inf)
+            return True, self._give_up(found, planned, ask_live) if late else found.goes_on
+        longest = self._settings.max_wait
+        if longest is not None and self._age(wave) > longest and not wave.submission.cancelling:
+            wave.status = await self.batches.cancel(wave.submission.provider_id)
+            wave.submission = replace(wave.submission, cancelling=True)
+            await self._note(wave, "cancelling", detail=f"not answered within {longest:g} s")
+        return before is None or (before.answered, before.failed) != (status.answered, status.failed), []
+
+    def _age(self, wave: _Wave) -> float:
+        """Seconds since a wave was submitted."""
+        return (self._clock.wall() - wave.submission.written_at).total_seconds()
+
+    async def _find(self, wave: _Wave) -> tuple[bool, list[int]]:
+        """Look for a batch that was not confirmed when it was sent; where it is surely not there, return its trials."""
+        one = wave.submission
+        taken = submissions.known_batches(self._store)
+        for status in await self.batches.batches(one.written_at - _CLOCK_SKEW):
+            is_ours = status.name == one.name if self.batches.keeps_names else status.lines == one.lines
+            if is_ours and status.id not in taken:
+                await self._confirm(wave, status, "found in the provider's list")
+                return True, []
+        wave.looked_for += 1
+        if wave.looked_for < _LOOKS:
+            return False, []
+        return True, await self._return(wave, "the provider has no such batch")
+
+    async def _take_refusal(self, wave: _Wave, status: BatchStatus) -> list[int]:
+        """A file was refused as a whole: smaller ones are tried where that may help, else the lane is closed."""
+        one = wave.submission
+        if status.may_pass:
+            self._most_lines = max(1, one.lines // 2) if len(self.waves) == 1 else self._most_lines
+            self._warn(
+                f"{self._route.name}: batch {one.name} was refused for now ({status.problem}); tried again later"
+            )
+        else:
+            self.lane.close(f"the provider refused the file of batch {one.name}: {status.problem}")
+        return await self._return(wave, status.problem)
+
+    async def _collect(self, wave: _Wave, status: BatchStatus) -> Collected:
+        """Take the answers of a batch in, unless the run ends meanwhile: then the next start takes in the rest."""
+        one = wave.submission
+        lines = await asyncio.to_thread(submissions.lines_left, self._store, one.id)
+        billed = status.answered - submissions.answered(self._store, one.id)
+        answers = self.batches.answers(status.id)
+        found = await self._collector.collect(one, lines, answers, billed=billed, halt=self._halt)
+        if found is None:
+            return Collected()
+        if found.is_foreign and not self.batches.keeps_names:
+            wave.submission = replace(one, provider_id=None)
+            await self._note(wave, "mistaken", status.id, "its answers are to other requests")
+            return Collected()
+        await self._note(wave, "collected", status.id, _summary(found, status))
+        if self._events.active:
+            counts = {"answered": found.answered, "failed": found.failed, "strays": found.strays}
+            self._events.emit("batch.collected", route=self._route.name, name=one.name, provider_id=status.id, **counts)
+        if found.strays and not self._had_strays:
+            self._had_strays = True
+            self._warn(
+                f"{self._route.name}: batch {one.name} holds results ({found.strays:,}) that nobody asked for or "
+                "that came twice: they are left aside, in further batches too"
+            )
+        self._forget(wave)
+        if found.closing is not None:
+            self.lane.close(f"{found.closing}{refusal_advice(found.closing)}")
+        return found
+
+    def _give_up(self, found: Collected, planned: Mapping[int, int], ask_live: AskLive) -> list[int]:
+        """Of a batch that took too long, ask what it left live, or leave it to the next start; the others go on."""
+        late = set(found.unanswered)
+        goes_on = [number for number in found.goes_on if number not in late]
+        numbers = np.array([number for number in found.unanswered if number in planned], dtype=np.int64)
+        if len(numbers) and self._settings.after_wait == "live":
+            respondents = np.array([planned[number] for number in numbers.tolist()], dtype=np.int16)
+            ask_live(self.lane, PendingTrials(numbers, respondents))
+        else:
+            self.left_for_later += len(numbers)
+        return goes_on
+
+
+def _summary(found: Collected, status: BatchStatus) -> str:
+    parts = [f"{found.answered} answered", f"{found.failed} failed"]
+    parts += [f"{found.strays} not asked for"] if found.strays else []
+    parts += [status.problem] if status.problem else []
+    return ", ".join(parts)

@@ -1,0 +1,142 @@
+"""Submissions of batches in a store: what is out, with its lines, and what came of what was sent before.
+
+A submission, a wave of one lane, is on disk before it is sent; its lines are attempts to come. What a line came to is
+an attempt like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "OpenSubmission",
+    "SubmissionLine",
+    "SubmissionRow",
+    "answered",
+    "known_batches",
+    "last_submission",
+    "lines_left",
+    "open_submissions",
+    "settled_among",
+    "submissions",
+    "trials_out",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSubmission:
+    """A submission that was neither collected nor returned; money in nano-dollars."""
+
+    id: int
+    name: str
+    """Ours, by which a provider's list of batches is searched."""
+    lane: int
+    """The number of its route."""
+    lines: int
+    bytes: int
+    reserved: int
+    reserved_tokens: int
+    written_at: datetime
+    campaign: int
+    provider_id: str | None
+    """The provider's name of the batch; None: not known, and perhaps never sent."""
+    cancelling: bool
+
+
+class SubmissionLine(NamedTuple):
+    """A line of a submission that has no attempt on record: the request of one step of a trial."""
+
+    trial: int
+    key: bytes
+    respondent: int
+    step: int
+    number: int
+    """Of the attempt that it becomes."""
+    reserved: int
+    reserved_tokens: int
+    digest: bytes
+
+    @property
+    def custom_id(self) -> str:
+        """What the provider knows the line by: the trial's key and the step."""
+        return f"{self.key.hex()}-{self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRow:
+    """A submission with what came of it, for showing; money in nano-dollars."""
+
+    id: int
+    name: str
+    route: str
+    lines: int
+    bytes: int
+    reserved: int
+    written_at: datetime
+    collected: int
+    """Lines with an attempt on record."""
+    answered: int
+    """Of these, with a reply."""
+    paid: int
+    provider_id: str | None
+    kind: str | None
+    """The last event; None: it was written and not sent, as far as is known."""
+    detail: str | None
+    happened_at: datetime | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some of it may still come."""
+        return self.kind not in ("collected", "returned")
+
+
+def last_submission(store: Store) -> int:
+    """The highest number of a submission; 0 where there is none."""
+    ((last,),) = store.read("last_submission")
+    return int(last)
+
+
+def answered(store: Store, submission: int) -> int:
+    """How many lines of a submission have a reply on record."""
+    ((count,),) = store.read("submission_answered", submission=submission)
+    return int(count)
+
+
+def known_batches(store: Store) -> frozenset[str]:
+    """What providers call the batches that this store knows of, also those that turned out to be none of its own."""
+    return frozenset(name for (name,) in store.read("known_batches"))
+
+
+def open_submissions(store: Store, campaign: int) -> tuple[OpenSubmission, ...]:
+    """The submissions of a campaign that are out, or may be, in the order written."""
+    return tuple(OpenSubmission(*row) for row in store.read("open_submissions", campaign=campaign))
+
+
+def lines_left(store: Store, submission: int) -> dict[str, SubmissionLine]:
+    """The lines of a submission without an attempt on record, by what the provider knows them by."""
+    lines = (SubmissionLine(*row) for row in store.read("submission_lines_left", submission=submission))
+    return {line.custom_id: line for line in lines}
+
+
+def trials_out(store: Store, campaign: int) -> NDArray[np.int64]:
+    """Numbers of the trials that have a request in a submission that is out."""
+    return np.unique(np.asarray(store.arrays("open_submission_lines", campaign=campaign)["trial"], dtype=np.int64))
+
+
+def settled_among(store: Store, trials: NDArray[np.int64]) -> frozenset[int]:
+    """Which of some trials are settled, by number."""
+    return frozenset(number for (number,) in store.read("settled_among", ids=trials.tolist()))
+
+
+def submissions(store: Store, campaign: int) -> tuple[SubmissionRow, ...]:
+    """All submissions of a campaign, in the order written."""
+    return tuple(SubmissionRow(*row) for row in store.read("submissions", campaign=campaign))

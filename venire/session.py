@@ -267,6 +267,8 @@ class Session:
         pages where that says, and `announce` gets their address. `polling` says how batches are waited for.
         """
         left = self._judges_left()
+        if polling is not None and polling.detach:
+            self._refuse_to_leave(left)
         secrets = read_secrets(self.campaign, left, environ)
         asked_elsewhere = [one for one in respondents(self.campaign) if one[0] in left and one[0].recorded is not None]
         recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
@@ -384,6 +386,14 @@ class Session:
         with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
             entry = PROVIDERS["openai"]
             yield EmbeddedProvider(server.base_url, entry.open, entry.batches)
+
+    def _refuse_to_leave(self, left: Sequence[JudgeSettings]) -> None:
+        """Refuse to leave batches behind with a provider that ends with this run."""
+        if names := [judge.name for judge in left if judge.lane.batch is not None and is_embedded(judge)]:
+            raise InputError(
+                f"{self.campaign.path}: judge {names[0]!r} is answered by this run itself, and nobody would work on its "
+                "batches: run without --detach, or give it the base_url of `venire mock-provider`"
+            )
 
     def _refuse_unknown(self) -> None:
         """Refuse simulated judges of models without an Elo: they could not read one of their completions."""

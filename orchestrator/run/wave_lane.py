@@ -59,7 +59,10 @@ _CLOCK_SKEW = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """How a run waits for batches: `longest` seconds between two looks, which grow to that; `detach`: not at all."""
+    """How a run waits for batches: `longest` seconds between two looks, which grow to that.
+
+    `detach`: not at all; it looks once, collects what has ended, submits what is next, and leaves.
+    """
 
     longest: float = 60.0
     detach: bool = False
@@ -170,7 +173,7 @@ class WaveLane:
         """
         planned = dict(zip(left.trials.tolist(), left.respondents.tolist(), strict=True))
         todo = left.trials[~np.isin(left.trials, out)].tolist()
-        pause = _FIRST_PAUSE
+        pause, looked = _FIRST_PAUSE, False
         while not self._halt.is_set():
             todo = [number for number in todo if planned[number] not in self._done_asking]
             while todo and self.lane.closed is None and not self._halt.is_set():
@@ -178,13 +181,14 @@ class WaveLane:
                 todo = await self._submit(todo)
                 if len(todo) == before:
                     break  # there is no money until some of what is out has come back
-            if not self.waves or self._polling.detach or self._halt.is_set():
+            if not self.waves or self._halt.is_set() or (looked and self._polling.detach):
                 return
+            looked = True
             moved, more = await self._look(planned, ask_live)
             todo += [number for number in more if number in planned]
             if self._lost_touch:
                 return
-            if moved:
+            if moved or self._polling.detach:
                 pause = _FIRST_PAUSE
             else:
                 await self._rest(min(pause, self._polling.longest))

@@ -391,7 +391,7 @@ class Session:
         """Refuse to leave batches behind with a provider that ends with this run."""
         if names := [judge.name for judge in left if judge.lane.batch is not None and is_embedded(judge)]:
             raise InputError(
-                f"{self.campaign.path}: judge {names[0]!r} is answered by this run itself, and nobody would work on its "
+                f"{self.campaign.path}: judge {names[0]!r} is answered by this run itself, so nobody would work on its "
                 "batches: run without --detach, or give it the base_url of `venire mock-provider`"
             )
 

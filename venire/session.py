@@ -274,6 +274,7 @@ class Session:
         recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
 
         virtual = isinstance(self.clock, VirtualClock)
+        pilot = self.planned.only is not None  # somebody waits for it: it is asked live
 
         async def go(inside: EmbeddedProvider | None) -> CampaignSummary:
             stop = StopRequest()
@@ -321,7 +322,7 @@ class Session:
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                         inline=virtual,
-                        batches={one.route.identity: one.batches for one in opened if one.batches is not None},
+                        batches={} if pilot else {one.route.identity: one.batches for one in opened if one.batches},
                         batch_prices=self.batch_prices,
                         polling=polling,
                     )

@@ -75,6 +75,8 @@ class _Wave:
     submission: OpenSubmission
     path: Path
     status: BatchStatus | None = None
+    is_new: bool = False
+    """Whether this run submitted it, and counts its calls."""
     unsent: bool = False
     """Whether the provider surely has none of it, since sending its file failed in this run."""
     looked_for: int = 0
@@ -144,6 +146,8 @@ class WaveLane:
         self.waves: dict[int, _Wave] = {}
         """What is out, by the number of the submission."""
         self._had_strays = False
+        self._asked_wait = 0.0
+        """Seconds that the provider asked us to wait before we look again."""
         self._lost_touch = False
         """Whether the provider refuses to say anything of what is out: the next start looks again."""
 
@@ -191,7 +195,8 @@ class WaveLane:
             if moved or self._polling.detach:
                 pause = _FIRST_PAUSE
             else:
-                await self._rest(min(pause, self._polling.longest))
+                await self._rest(max(min(pause, self._polling.longest), self._asked_wait))
+                self._asked_wait = 0.0
                 pause *= _GROWTH
 
     async def _rest(self, seconds: float) -> None:
@@ -312,7 +317,7 @@ class WaveLane:
         self._recorder.submission(submission, wave.digest)
         await self._recorder.safe()
         self._counters.calls += len(lines)
-        self.waves[number] = _Wave(submission, wave.path)
+        self.waves[number] = _Wave(submission, wave.path, is_new=True)
         return await self._send_file(self.waves[number])
 
     async def _send_file(self, wave: _Wave) -> list[int]:
@@ -351,6 +356,8 @@ class WaveLane:
         lines = submissions.lines_left(self._store, wave.submission.id).values()
         for line in lines:
             self._budget(line.respondent).release(Reservation(line.reserved, line.reserved_tokens))
+        if wave.is_new:
+            self._counters.calls -= len(lines)
         await self._note(wave, "returned", wave.submission.provider_id, why)
         self._forget(wave)
         return [line.trial for line in lines]
@@ -374,6 +381,7 @@ class WaveLane:
                 changed, goes_on = await self._look_at(wave, planned, ask_live)
             except TransientError as error:
                 self._warn(f"{self._route.name}: {wave.submission.name}: {error}; it is looked at again later")
+                self._asked_wait = max(self._asked_wait, error.retry_after or 0.0)
                 continue
             except CallError as error:
                 self._lost_touch = True

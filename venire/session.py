@@ -255,6 +255,7 @@ class Session:
         guard: Guard | None = None,
         announce: Callable[[str], None] | None = None,
         polling: Polling | None = None,
+        live: bool = False,
         group_rows: int = 500,
         group_seconds: float = 0.1,
     ) -> CampaignSummary:
@@ -264,7 +265,8 @@ class Session:
         before any money is spent: InputError for an unusable endpoint. Raises StoreError when the store fails. With a
         virtual clock, the run uses that clock's event loop and does not serve live queries. `ready` is called once
         with a function that stops the run gently and may be called from any thread. With `guard` the run serves its
-        pages where that says, and `announce` gets their address. `polling` says how batches are waited for.
+        pages where that says, and `announce` gets their address. `polling` says how batches are waited for; `live`
+        asks their calls one by one instead.
         """
         left = self._judges_left()
         if polling is not None and polling.detach:
@@ -274,7 +276,6 @@ class Session:
         recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
 
         virtual = isinstance(self.clock, VirtualClock)
-        pilot = self.planned.only is not None  # somebody waits for it: it is asked live
 
         async def go(inside: EmbeddedProvider | None) -> CampaignSummary:
             stop = StopRequest()
@@ -322,7 +323,7 @@ class Session:
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                         inline=virtual,
-                        batches={} if pilot else {one.route.identity: one.batches for one in opened if one.batches},
+                        batches={} if live else {one.route.identity: one.batches for one in opened if one.batches},
                         batch_prices=self.batch_prices,
                         polling=polling,
                     )

@@ -332,6 +332,7 @@ def run_pilot(
             summary = session.run(
                 environ=environ,
                 progress=_pilot_progress(show, session, len(trials)),
+                live=True,  # somebody waits for it
                 warn=warning_printer(screen),
             )
     finally:

@@ -53,7 +53,6 @@ def run(
 
     Examples:
       venire run first/campaign.toml
-      venire run first/campaign.toml --yes --events run.jsonl
       venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --serve       # a page to watch it: http://127.0.0.1:8377
       venire run first/campaign.toml --batch gpt-4.1 --detach # half the price, hours later

@@ -45,6 +45,8 @@ class BudgetAccount:
         self.limits = limits
         self.calls, self.money, self.tokens = paid.calls, paid.money, paid.tokens
         self.reserved_money = self.reserved_tokens = 0
+        self.parked_money = self.parked_tokens = 0
+        """Of what is reserved, what this run does not wait for: batches that a later start collects."""
 
     def refusal(self, reservation: Reservation) -> str | None:
         """Why a call may not be made, or None."""
@@ -68,8 +70,8 @@ class BudgetAccount:
         limits = self.limits
         return (
             (limits.calls is None or self.calls < limits.calls)
-            and (limits.money is None or self.money + reservation.money <= limits.money)
-            and (limits.tokens is None or self.tokens + reservation.tokens <= limits.tokens)
+            and (limits.money is None or self.money + self.parked_money + reservation.money <= limits.money)
+            and (limits.tokens is None or self.tokens + self.parked_tokens + reservation.tokens <= limits.tokens)
         )
 
 
@@ -102,6 +104,13 @@ class BudgetView:
             account.calls += 1
             account.reserved_money += reservation.money
             account.reserved_tokens += reservation.tokens
+
+    def park(self, reservation: Reservation) -> None:
+        """Of what is set aside, wait for this no longer: nothing in this run will end it."""
+        for account in self.accounts:
+            account.parked_money += reservation.money
+            account.parked_tokens += reservation.tokens
+        self._freed.set()
 
     def may_fit_later(self, reservation: Reservation) -> bool:
         """Whether only what others have reserved is in the way of a call, so that waiting for it may help."""

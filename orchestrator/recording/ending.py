@@ -157,6 +157,9 @@ class CampaignSummary:
     """Batches that are out."""
     left_for_later: int = 0
     """Calls of batches that were given up, left for the next start."""
+    out_elsewhere: int = 0
+    """Trials still to be judged that are in batches which this run could not collect: of other campaigns, or of judges
+    that are not asked in batches any more."""
 
 
 class StopRequest:

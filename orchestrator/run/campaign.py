@@ -20,7 +20,7 @@ from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.judges.providers.batches.base import BatchProvider
-from venire.orchestrator.costs.budget import BudgetView, open_budgets, paid_so_far
+from venire.orchestrator.costs.budget import BudgetView, Reservation, open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
@@ -46,9 +46,10 @@ from venire.orchestrator.run.readability import WINDOW, ReadabilityMonitor, gate
 from venire.orchestrator.run.reparse import screen
 from venire.orchestrator.run.run_state import run_state
 from venire.orchestrator.run.trial import TrialRunner, UnreadableError
-from venire.orchestrator.run.wave_file import waves_folder
+from venire.orchestrator.run.wave_file import clear_waves, waves_folder
 from venire.orchestrator.run.wave_lane import AskLive, Polling, WaveLane
 from venire.storage.plans import submissions, trial_states
+from venire.storage.plans.submissions import OpenSubmission
 from venire.storage.plans.trial_states import PendingTrial, PendingTrials
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability, recent_verdicts
@@ -184,6 +185,8 @@ class _CampaignRun:
         """What each of these has left to ask in this round."""
         self.out: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Trials that were in batches when the round began."""
+        self.out_elsewhere = 0
+        """Of those still to be asked, how many are in batches that no lane of this run collects."""
         self._adopt(planned)
 
     def _adopt(self, planned: PlannedCampaign) -> None:
@@ -261,9 +264,11 @@ class _CampaignRun:
         if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round or self._is_waiting:
             return True
         done = self.progress_before.settled + self.trials.settled + self.progress_before.failed + self.trials.failed
-        if done == self.progress_before.planned:
+        if done == self.progress_before.planned and not self.wave_lanes:  # these may settle what left the plan, too
             return False
         left = trial_states.pending_trials(self.store, self.planned.id).respondents
+        if not len(left):
+            return False
         judges = self.planned.judges
         closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
         silent = {number for number, judge in judges.items() if judge.lane.identity in closed}
@@ -274,7 +279,7 @@ class _CampaignRun:
     @property
     def _is_waiting(self) -> bool:
         """Whether something is left that only a later start can take in."""
-        return any(one.waves or one.left_for_later for one in self.wave_lanes.values())
+        return self.out_elsewhere > 0 or any(one.waves or one.left_for_later for one in self.wave_lanes.values())
 
     async def _round(
         self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice], progress: _Progress
@@ -305,8 +310,11 @@ class _CampaignRun:
         by_lane: dict[tuple[Identity, ...], list[int]] = {}
         for number in np.unique(self.pending.respondents).tolist():
             by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
-        self.out = submissions.trials_out(self.store, self.planned.id)
         self._recover_waves(providers)
+        in_submission, self.out = submissions.open_lines(self.store)
+        collected = [number for one in self.wave_lanes.values() for number in one.waves]
+        elsewhere = self.out[~np.isin(in_submission, collected)]
+        self.out_elsewhere = int(np.isin(self.pending.trials, elsewhere).sum())
         for identity, numbers in by_lane.items():
             settings = self.planned.judges[numbers[0]].lane
             if identity not in self.lanes:
@@ -327,6 +335,8 @@ class _CampaignRun:
         first = not self.wave_lanes
         self.wave_left = {}
         out = submissions.open_submissions(self.store, self.planned.id) if first else ()
+        if first:
+            clear_waves(self.store.path)
         routes: set[int] = set()
         for settings in {judge.lane.identity: judge.lane for judge in self.planned.judges.values()}.values():
             batches = self.waves.batches.get(settings.routes[0].identity)
@@ -343,10 +353,19 @@ class _CampaignRun:
             self.wave_lanes[settings.identity].begin(self.recorder)
         for one in out:
             if one.lane not in routes:
-                self.warn(
-                    f"warning: {one.lines:,} calls are out in batch {one.name}, sent for a judge that is not asked in "
-                    'batches now: they are not asked again; to collect them, give the judge transport = "batch" again'
-                )
+                self._leave_out(one)
+
+    def _leave_out(self, one: OpenSubmission) -> None:
+        """Leave a batch alone that no lane of this run collects: it stays reserved, and nobody waits for that."""
+        for line in submissions.lines_left(self.store, one.id).values():
+            budget = self.budgets.get(line.respondent) or BudgetView([self.account])
+            reservation = Reservation(line.reserved, line.reserved_tokens)
+            budget.hold(reservation)
+            budget.park(reservation)
+        self.warn(
+            f"warning: {one.lines:,} calls are out in batch {one.name}, sent for a judge that is not asked in "
+            'batches now: they are not asked again; to collect them, give the judge transport = "batch" again'
+        )
 
     def _open_wave_lane(self, lane: Lane, batches: BatchProvider) -> WaveLane:
         judges = {
@@ -608,4 +627,5 @@ class _CampaignRun:
             self.next_round.stopped,
             batches=sum(len(one.waves) for one in self.wave_lanes.values()),
             left_for_later=sum(one.left_for_later for one in self.wave_lanes.values()),
+            out_elsewhere=self.out_elsewhere,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +20,7 @@ from venire.orchestrator.lanes.lane import CLOSING_FAULTS
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.orchestrator.run.trial import VERDICT_FAULTS, TrialRunner
-from venire.storage.plans.submissions import OpenSubmission, SubmissionLine, settled_among
+from venire.storage.plans.submissions import OpenSubmission, SubmissionLine, lines_left, lines_taken, settled_among
 from venire.storage.plans.trial_states import PendingTrial, load
 from venire.storage.store.store import Store
 
@@ -34,10 +34,15 @@ _CHUNK = 500
 _REFUSED_IN_A_ROW = 20
 """Bad requests without an answer among them that close a lane: the model or a setting is wrong, not a trial."""
 
+_FORBIDDEN = 403
+
 
 @dataclass(slots=True)
 class Collected:
-    """What one batch came to: lines by what became of them, and the trials that go on."""
+    """What one batch came to: lines by what became of them, and the trials that go on.
+
+    Where its answers could not all be read at once, it is of all the times that they were read in this run.
+    """
 
     answered: int = 0
     failed: int = 0
@@ -52,6 +57,8 @@ class Collected:
     """A refusal that no other call would escape."""
     is_foreign: bool = False
     """Whether none of its results was asked for: it is another batch than it was taken for."""
+    is_whole: bool = False
+    """Whether every line of the batch was taken in; False where the run ended meanwhile."""
 
 
 class _Refused(NamedTuple):
@@ -89,6 +96,8 @@ class Collector:
         self._counters, self._clock, self._max_attempts = counters, clock, max_attempts
         self._recorder: Recorder | None = None
         self._refused: list[_Refused] = []
+        self._forbidden: list[_Refused] = []
+        """Those with status 403 and no reason: a filter of texts answers so, and a key that may not."""
 
     def begin(self, recorder: Recorder) -> None:
         """Record with another recorder from now on."""
@@ -97,44 +106,56 @@ class Collector:
     async def collect(
         self,
         submission: OpenSubmission,
-        lines: MutableMapping[str, SubmissionLine],
         answers: AsyncIterator[BatchAnswer],
+        found: Collected,
         *,
         billed: int,
         halt: asyncio.Event,
-    ) -> Collected | None:
-        """Take in the answers of a batch that has ended; `lines` are those still out, and are used up.
+    ) -> None:
+        """Take in the answers of a batch that has ended, and add to `found` what came of those not on record yet.
 
-        `billed` is how many of these lines the provider says it answered: more than were read means that some were
-        answered and lost, and count at what was reserved. Returns None when it was stopped half-way. Raises `CallError`
-        where the answers cannot be read; what was taken in until then is.
+        `billed` is how many lines the provider says it answered: more than it hands out means that some were answered
+        and lost, and what is missing counts at what was reserved. Stops half-way when `halt` is set. Raises `CallError`
+        where the answers cannot be read; what was taken in until then is on record, and in `found`.
         """
-        found = Collected()
+        assert self._recorder is not None
+        await self._recorder.safe()  # what an earlier, shorter reading took in is not taken in again
+        lines, taken = await asyncio.to_thread(self._lines, submission)
+        found.strays = delivered = 0  # counted anew: files are read from their beginning
         self._refused.clear()
+        self._forbidden.clear()
         chunk: list[tuple[SubmissionLine, BatchAnswer | None]] = []
         async for answer in answers:
             line = lines.pop(answer.custom_id, None)
-            if line is None:
+            if line is None and answer.custom_id not in taken:
                 found.strays += 1
+                continue
+            delivered += answer.status is not None and 200 <= answer.status < 300
+            if line is None:
+                taken.remove(answer.custom_id)
                 continue
             chunk.append((line, answer))
             if len(chunk) >= _CHUNK:
                 await self._take(submission, chunk, found)
                 chunk.clear()
                 if halt.is_set():
-                    return None
+                    return
         await self._take(submission, chunk, found)
-        found.is_foreign = found.strays > 0 and len(lines) == submission.lines
-        if found.is_foreign and not self._batches.keeps_names:
-            return found
-        lost = billed > found.answered
+        if submission.adopted and found.strays and len(lines) == submission.lines:
+            found.is_foreign = True
+            return
         rest = list(lines.values())
         for start in range(0, len(rest), _CHUNK):
             if halt.is_set():
-                return None
+                return
+            lost = billed > delivered
             await self._take(submission, [(line, None) for line in rest[start : start + _CHUNK]], found, lost=lost)
         self._decide_refusals(found)
-        return found
+        found.is_whole = True
+
+    def _lines(self, submission: OpenSubmission) -> tuple[dict[str, SubmissionLine], set[str]]:
+        """The lines of a submission that are out, and the ids of those that are on record."""
+        return lines_left(self._store, submission.id), lines_taken(self._store, submission.id)
 
     async def _take(
         self,
@@ -201,7 +222,7 @@ class Collector:
             assert result.error is not None
             self._failed(pending, judge, line, result.error, pending.cost + counted, seconds, found, answer)
             return
-        self._settle_refused(found)
+        self._settle_refused()
         try:
             talk.send(result.reply)
         except StopIteration as end:
@@ -266,7 +287,7 @@ class Collector:
         """What becomes of a trial whose call failed: as of a call that was sent alone, but that nobody waits here."""
         if error.fault in VERDICT_FAULTS:
             self._trials.conclude(pending, judge, Outcome(VERDICT_FAULTS[error.fault]), cost, seconds)
-        elif error.fault in CLOSING_FAULTS:
+        elif error.fault in CLOSING_FAULTS and error.by_status != _FORBIDDEN:
             found.closing = found.closing or error
         elif isinstance(error, TransientError) or error.fault is Fault.UNANSWERED:
             if line.number >= self._max_attempts:
@@ -275,21 +296,29 @@ class Collector:
             found.goes_on.append(line.trial)
             if answer is None or answer.status is None:
                 found.unanswered.append(line.trial)
-        elif found.answered:
+        elif found.answered and error.by_status is None:
             self._trials.fail(pending, judge, line.step, error.fault, cost, seconds)
         else:
             bare = pending._replace(shown=(), replies=(), fences=())
-            self._refused.append(_Refused(bare, judge, line, error, cost))
+            refused = self._refused if error.by_status is None else self._forbidden
+            refused.append(_Refused(bare, judge, line, error, cost))
 
-    def _settle_refused(self, found: Collected) -> None:
+    def _settle_refused(self) -> None:
         """Record trials as failed that were refused before a call was answered: so it was theirs."""
         for one in self._refused:
             self._trials.fail(one.pending, one.judge, one.line.step, one.error.fault, one.cost, 0.0)
         self._refused.clear()
 
     def _decide_refusals(self, found: Collected) -> None:
-        """Close the lane where all requests of a batch were refused; else the refused trials have failed."""
-        if len(self._refused) >= _REFUSED_IN_A_ROW:
+        """Close the lane where all requests of a batch were refused; else the refused trials have failed.
+
+        Those that were forbidden are the key's where nothing was answered, or less than was forbidden.
+        """
+        if len(self._forbidden) > found.answered:
+            found.closing = found.closing or self._forbidden[0].error
+        else:
+            self._refused += self._forbidden
+        if len(self._refused) >= _REFUSED_IN_A_ROW and not found.answered:
             found.closing = found.closing or self._refused[0].error
             self._refused.clear()
-        self._settle_refused(found)
+        self._settle_refused()

@@ -14,12 +14,21 @@ from venire.storage.store.files import make_private
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["WaveFile", "waves_folder"]
+__all__ = ["WaveFile", "clear_waves", "waves_folder"]
 
 
 def waves_folder(store: Path) -> Path:
     """Where the waves of a store are written before they are sent: a folder beside it."""
     return store.with_name(f"{store.name}.waves")
+
+
+def clear_waves(store: Path) -> None:
+    """Remove what a run that was killed left in that folder: nothing of it is ever sent again."""
+    folder = waves_folder(store)
+    for left in folder.glob("venire-*.jsonl"):
+        left.unlink(missing_ok=True)
+    with suppress(OSError):  # it is not there, or something of somebody else's is in it
+        folder.rmdir()
 
 
 class WaveFile:

@@ -7,10 +7,12 @@ attempt is on disk. So a run may end at any point, and the next one finds, colle
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import inf
 from pathlib import Path
@@ -51,6 +53,7 @@ AskLive = Callable[[Lane, PendingTrials], None]
 _CHUNK = 500
 """Trials read at once for a wave."""
 _FIRST_PAUSE, _GROWTH = 1.0, 1.5
+_NOT_FOUND = 404
 _LOOKS = 2
 """How often a list is searched for a batch in vain before it counts as never made: lists lag behind."""
 _CLOCK_SKEW = timedelta(minutes=10)
@@ -59,10 +62,7 @@ _CLOCK_SKEW = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """How a run waits for batches: `longest` seconds between two looks, which grow to that.
-
-    `detach`: not at all; it looks once, collects what has ended, submits what is next, and leaves.
-    """
+    """How a run waits for batches: `longest` seconds between two looks, which grow to that; `detach`: not at all."""
 
     longest: float = 60.0
     detach: bool = False
@@ -75,12 +75,16 @@ class _Wave:
     submission: OpenSubmission
     path: Path
     status: BatchStatus | None = None
-    is_new: bool = False
-    """Whether this run submitted it, and counts its calls."""
     unsent: bool = False
     """Whether the provider surely has none of it, since sending its file failed in this run."""
     looked_for: int = 0
     """How often the provider's list was searched for it in vain."""
+    found: Collected = field(default_factory=Collected)
+    """What came of it so far in this run."""
+    is_lost: bool = False
+    """Whether its provider refuses to say anything of it: the next start looks again."""
+    sent_now: bool = True
+    """Whether it was submitted in this run."""
 
 
 class WaveLane:
@@ -146,15 +150,14 @@ class WaveLane:
         self.waves: dict[int, _Wave] = {}
         """What is out, by the number of the submission."""
         self._had_strays = False
-        self._asked_wait = 0.0
-        """Seconds that the provider asked us to wait before we look again."""
-        self._lost_touch = False
-        """Whether the provider refuses to say anything of what is out: the next start looks again."""
+        self._had_full_queue = self._queue_is_full = False
+        """Whether a wave was refused, once or just now, for what else is waiting: then no other is sent until some of
+        that has come back."""
 
     def recover(self, out: Sequence[OpenSubmission]) -> None:
         """Take over what earlier runs submitted by this lane: its reservations hold."""
         for one in out:
-            self.waves[one.id] = _Wave(one, self._folder / f"{one.name}.jsonl")
+            self.waves[one.id] = _Wave(one, self._folder / f"{one.name}.jsonl", sent_now=False)
             for line in submissions.lines_left(self._store, one.id).values():
                 self._budgets[line.respondent].hold(Reservation(line.reserved, line.reserved_tokens))
 
@@ -177,27 +180,38 @@ class WaveLane:
         """
         planned = dict(zip(left.trials.tolist(), left.respondents.tolist(), strict=True))
         todo = left.trials[~np.isin(left.trials, out)].tolist()
-        pause, looked = _FIRST_PAUSE, False
+        pause, looks = _FIRST_PAUSE, 0
         while not self._halt.is_set():
-            todo = [number for number in todo if planned[number] not in self._done_asking]
-            while todo and self.lane.closed is None and not self._halt.is_set():
-                before = len(todo)
-                todo = await self._submit(todo)
-                if len(todo) == before:
-                    break  # there is no money until some of what is out has come back
-            if not self.waves or self._halt.is_set() or (looked and self._polling.detach):
-                return
-            looked = True
+            todo = await self._submit_all([one for one in todo if planned[one] not in self._done_asking])
+            if self._may_leave(looks):
+                break
             moved, more = await self._look(planned, ask_live)
-            todo += [number for number in more if number in planned]
-            if self._lost_touch:
-                return
-            if moved or self._polling.detach:
+            looks += 1
+            todo[:0] = [number for number in more if number in planned]  # what was begun comes before what was not
+            if moved:
                 pause = _FIRST_PAUSE
-            else:
-                await self._rest(max(min(pause, self._polling.longest), self._asked_wait))
-                self._asked_wait = 0.0
+            elif not self._may_leave(looks):
+                await self._rest(min(pause, self._polling.longest))
                 pause *= _GROWTH
+        if not self._halt.is_set():
+            await self._park()
+
+    def _may_leave(self, looks: int) -> bool:
+        """Whether nothing more comes of looking: nothing is out, or it is left to a later start."""
+        waves = [wave for wave in self.waves.values() if not wave.is_lost]
+        if not waves or self._halt.is_set():
+            return True
+        if not self._polling.detach:
+            return False
+        # Each is looked at once when it was sent by an earlier start, and what was not confirmed is searched for.
+        unsure = any(wave.submission.provider_id is None for wave in waves)
+        return looks >= _LOOKS or (not unsure and (looks > 0 or all(wave.sent_now for wave in waves)))
+
+    async def _park(self) -> None:
+        """Tell the budgets that what is out now does not come back in this run: others may wait for it."""
+        for number in self.waves:
+            for line in (await asyncio.to_thread(submissions.lines_left, self._store, number)).values():
+                self._budget(line.respondent).park(Reservation(line.reserved, line.reserved_tokens))
 
     async def _rest(self, seconds: float) -> None:
         """Wait, but not when nothing more is to be asked."""
@@ -211,6 +225,15 @@ class WaveLane:
 
     # Submitting
 
+    async def _submit_all(self, todo: list[int]) -> list[int]:
+        """Send wave after wave; returns the trials that are left when that ends, for money, room or another reason."""
+        while todo and not (self._queue_is_full or self.lane.closed or self._halt.is_set()):
+            before = len(todo)
+            todo = await self._submit(todo)
+            if len(todo) == before:
+                break  # there is no money until some of what is out has come back
+        return todo
+
     async def _submit(self, todo: list[int]) -> list[int]:
         """Write and send one wave of what fits into it and can be paid; returns the trials that are left."""
         assert self._recorder is not None
@@ -218,7 +241,8 @@ class WaveLane:
         with WaveFile(self._folder, most_lines=self._most_lines, most_bytes=self.batches.limits.bytes) as wave:
             full = False
             while place < len(todo) and not full and not self._halt.is_set():
-                chunk = np.array(todo[place : place + _CHUNK], dtype=np.int64)
+                room = min(_CHUNK, self._most_lines - len(wave.lines) + 1)  # one more shows that it is full
+                chunk = np.array(todo[place : place + room], dtype=np.int64)
                 for pending in await asyncio.to_thread(load, self._store, chunk):
                     if not await self._add(wave, pending):
                         full = True
@@ -289,8 +313,22 @@ class WaveLane:
         except BudgetReachedError:
             if others_out and budget.may_fit_later(reservation):
                 return False
-            await budget.reserve_when_free(reservation)
+            return await self._reserve_when_free(budget, reservation)
         return True
+
+    async def _reserve_when_free(self, budget: BudgetView, reservation: Reservation) -> bool:
+        """Wait for what other lanes have reserved; False where the run ends before that came back."""
+        waiting = asyncio.ensure_future(budget.reserve_when_free(reservation))
+        halting = asyncio.ensure_future(wait_for_any(self._halt))
+        try:
+            await asyncio.wait((waiting, halting), return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                waiting.result()
+                return True
+            return False
+        finally:
+            waiting.cancel()
+            halting.cancel()
 
     async def _send(self, wave: WaveFile) -> list[int]:
         """Put a wave on record, and only then send it; returns its trials where the provider did not take it."""
@@ -312,12 +350,13 @@ class WaveLane:
             written_at=self._clock.wall(),
             campaign=self._campaign,
             provider_id=None,
+            adopted=False,
             cancelling=False,
         )
         self._recorder.submission(submission, wave.digest)
         await self._recorder.safe()
         self._counters.calls += len(lines)
-        self.waves[number] = _Wave(submission, wave.path, is_new=True)
+        self.waves[number] = _Wave(submission, wave.path)
         return await self._send_file(self.waves[number])
 
     async def _send_file(self, wave: _Wave) -> list[int]:
@@ -340,10 +379,12 @@ class WaveLane:
             self._events.emit("batch.submitted", route=self._route.name, name=one.name, provider_id=status.id, **size)
         return []
 
-    async def _confirm(self, wave: _Wave, status: BatchStatus, how: str = "") -> None:
-        """Put on record under which id the provider has a submission."""
-        await self._note(wave, "sent", status.id, how)
-        wave.submission, wave.status = replace(wave.submission, provider_id=status.id), status
+    async def _confirm(self, wave: _Wave, status: BatchStatus, *, adopted: bool = False) -> None:
+        """Put on record under which id the provider has a submission; `adopted`: by its list, which may be wrong."""
+        how = "found in the provider's list" if adopted else ""
+        await self._note(wave, "adopted" if adopted else "sent", status.id, how)
+        wave.submission = replace(wave.submission, provider_id=status.id, adopted=adopted)
+        wave.status = status
 
     async def _note(self, wave: _Wave, kind: str, provider_id: str | None = None, detail: str = "") -> None:
         """Put on record what became of a submission, and wait until it is on disk."""
@@ -353,17 +394,17 @@ class WaveLane:
 
     async def _return(self, wave: _Wave, why: str) -> list[int]:
         """Close a submission of which no line was asked; its trials, whose reservations end."""
-        lines = submissions.lines_left(self._store, wave.submission.id).values()
+        lines = (await asyncio.to_thread(submissions.lines_left, self._store, wave.submission.id)).values()
         for line in lines:
             self._budget(line.respondent).release(Reservation(line.reserved, line.reserved_tokens))
-        if wave.is_new:
-            self._counters.calls -= len(lines)
         await self._note(wave, "returned", wave.submission.provider_id, why)
+        self._counters.calls -= len(lines) if wave.sent_now else 0
         self._forget(wave)
         return [line.trial for line in lines]
 
     def _forget(self, wave: _Wave) -> None:
         del self.waves[wave.submission.id]
+        self._queue_is_full = False
         wave.path.unlink(missing_ok=True)
         with suppress(OSError):  # another wave is in it
             self._folder.rmdir()
@@ -374,32 +415,35 @@ class WaveLane:
         """Look at every batch that is out: whether anything changed, and the trials that go on."""
         moved = False
         more: list[int] = []
-        for wave in list(self.waves.values()):
+        for wave in [one for one in self.waves.values() if not one.is_lost]:
             if self._halt.is_set():
                 break
             try:
                 changed, goes_on = await self._look_at(wave, planned, ask_live)
             except TransientError as error:
                 self._warn(f"{self._route.name}: {wave.submission.name}: {error}; it is looked at again later")
-                self._asked_wait = max(self._asked_wait, error.retry_after or 0.0)
                 continue
             except CallError as error:
-                self._lost_touch = True
-                close = (
-                    f"; `venire batch cancel STORE {wave.submission.name}` gives it up" if error.status == 404 else ""
-                )
-                self.lane.close(f"batch {wave.submission.name}: {error}{refusal_advice(error)}{close}")
-                break
+                wave.is_lost = True
+                self.lane.close(f"batch {wave.submission.name}: {error}{self._advice(wave, error)}")
+                continue
             moved, more = moved or changed, more + goes_on
         return moved, more
+
+    def _advice(self, wave: _Wave, error: CallError) -> str:
+        """What to do where a provider refuses to say anything of a batch."""
+        if error.status != _NOT_FOUND:
+            return refusal_advice(error)
+        store = shlex.quote(os.path.relpath(self._store.path))
+        return f"; where it is gone for good, give it up: venire batch cancel {store} {wave.submission.name}"
 
     async def _look_at(self, wave: _Wave, planned: Mapping[int, int], ask_live: AskLive) -> tuple[bool, list[int]]:
         if wave.unsent:
             return False, await self._send_file(wave)
         if wave.submission.provider_id is None:
             return await self._find(wave)
-        before = wave.status
-        status = wave.status = await self.batches.status(wave.submission.provider_id)
+        before, provider_id = wave.status, wave.submission.provider_id
+        status = wave.status = await self.batches.status(provider_id)
         if status.state is BatchState.REFUSED:
             return not status.may_pass, await self._take_refusal(wave, status)
         if status.state is BatchState.ENDED:
@@ -408,8 +452,13 @@ class WaveLane:
             return True, self._give_up(found, planned, ask_live) if late else found.goes_on
         longest = self._settings.max_wait
         if longest is not None and self._age(wave) > longest and not wave.submission.cancelling:
-            wave.status = await self.batches.cancel(wave.submission.provider_id)
             wave.submission = replace(wave.submission, cancelling=True)
+            try:
+                wave.status = await self.batches.cancel(provider_id)
+            except TransientError:
+                raise
+            except CallError:  # it has just ended, or is about to: the next look says so
+                return False, []
             await self._note(wave, "cancelling", detail=f"not answered within {longest:g} s")
         return before is None or (before.answered, before.failed) != (status.answered, status.failed), []
 
@@ -420,41 +469,49 @@ class WaveLane:
     async def _find(self, wave: _Wave) -> tuple[bool, list[int]]:
         """Look for a batch that was not confirmed when it was sent; where it is surely not there, return its trials."""
         one = wave.submission
-        taken = submissions.known_batches(self._store)
+        taken = submissions.taken_batches(self._store, one.id)
         for status in await self.batches.batches(one.written_at - _CLOCK_SKEW):
             is_ours = status.name == one.name if self.batches.keeps_names else status.lines == one.lines
             if is_ours and status.id not in taken:
-                await self._confirm(wave, status, "found in the provider's list")
+                await self._confirm(wave, status, adopted=True)
                 return True, []
+        # One of the same size that was adopted may turn out to be this one.
+        others = (other.submission for other in self.waves.values() if not self.batches.keeps_names)
+        if any(other.adopted and other.lines == one.lines for other in others):
+            return False, []
         wave.looked_for += 1
-        if wave.looked_for < _LOOKS:
+        if wave.looked_for < _LOOKS or self._age(wave) < self._polling.longest:
             return False, []
         return True, await self._return(wave, "the provider has no such batch")
 
     async def _take_refusal(self, wave: _Wave, status: BatchStatus) -> list[int]:
         """A file was refused as a whole: smaller ones are tried where that may help, else the lane is closed."""
         one = wave.submission
-        if status.may_pass:
-            self._most_lines = max(1, one.lines // 2) if len(self.waves) == 1 else self._most_lines
-            self._warn(
-                f"{self._route.name}: batch {one.name} was refused for now ({status.problem}); tried again later"
-            )
-        else:
+        if not status.may_pass:
             self.lane.close(f"the provider refused the file of batch {one.name}: {status.problem}")
-        return await self._return(wave, status.problem)
+            return await self._return(wave, status.problem)
+        if not self._had_full_queue:
+            self._had_full_queue = True
+            self._warn(
+                f"{self._route.name}: batch {one.name} was refused for now ({status.problem}); what it held is sent "
+                "later, or in smaller batches"
+            )
+        others = len(self.waves) > 1
+        if not others:
+            self._most_lines = max(1, one.lines // 2)
+        trials = await self._return(wave, status.problem)
+        self._queue_is_full = others
+        return trials
 
     async def _collect(self, wave: _Wave, status: BatchStatus) -> Collected:
         """Take the answers of a batch in, unless the run ends meanwhile: then the next start takes in the rest."""
-        one = wave.submission
-        lines = await asyncio.to_thread(submissions.lines_left, self._store, one.id)
-        billed = status.answered - submissions.answered(self._store, one.id)
-        answers = self.batches.answers(status.id)
-        found = await self._collector.collect(one, lines, answers, billed=billed, halt=self._halt)
-        if found is None:
-            return Collected()
-        if found.is_foreign and not self.batches.keeps_names:
-            wave.submission = replace(one, provider_id=None)
+        one, found, answers = wave.submission, wave.found, self.batches.answers(status.id)
+        await self._collector.collect(one, answers, found, billed=status.answered, halt=self._halt)
+        if found.is_foreign:
+            wave.submission, wave.found = replace(one, provider_id=None, adopted=False), Collected()
+            wave.looked_for = 0
             await self._note(wave, "mistaken", status.id, "its answers are to other requests")
+        if not found.is_whole:
             return Collected()
         await self._note(wave, "collected", status.id, _summary(found, status))
         if self._events.active:

@@ -21,14 +21,14 @@ __all__ = [
     "OpenSubmission",
     "SubmissionLine",
     "SubmissionRow",
-    "answered",
-    "known_batches",
     "last_submission",
     "lines_left",
+    "lines_taken",
+    "open_lines",
     "open_submissions",
     "settled_among",
     "submissions",
-    "trials_out",
+    "taken_batches",
 ]
 
 
@@ -49,6 +49,8 @@ class OpenSubmission:
     campaign: int
     provider_id: str | None
     """The provider's name of the batch; None: not known, and perhaps never sent."""
+    adopted: bool
+    """Whether that was found in the provider's list, and not in the answer to the call that made it."""
     cancelling: bool
 
 
@@ -105,15 +107,9 @@ def last_submission(store: Store) -> int:
     return int(last)
 
 
-def answered(store: Store, submission: int) -> int:
-    """How many lines of a submission have a reply on record."""
-    ((count,),) = store.read("submission_answered", submission=submission)
-    return int(count)
-
-
-def known_batches(store: Store) -> frozenset[str]:
-    """What providers call the batches that this store knows of, also those that turned out to be none of its own."""
-    return frozenset(name for (name,) in store.read("known_batches"))
+def taken_batches(store: Store, submission: int) -> frozenset[str]:
+    """What providers call the batches that a submission cannot be: they are of others, or were found to be another."""
+    return frozenset(name for (name,) in store.read("taken_batches", submission=submission))
 
 
 def open_submissions(store: Store, campaign: int) -> tuple[OpenSubmission, ...]:
@@ -127,9 +123,16 @@ def lines_left(store: Store, submission: int) -> dict[str, SubmissionLine]:
     return {line.custom_id: line for line in lines}
 
 
-def trials_out(store: Store, campaign: int) -> NDArray[np.int64]:
-    """Numbers of the trials that have a request in a submission that is out."""
-    return np.unique(np.asarray(store.arrays("open_submission_lines", campaign=campaign)["trial"], dtype=np.int64))
+def lines_taken(store: Store, submission: int) -> set[str]:
+    """What the provider knows the lines of a submission by that have an attempt on record."""
+    return {f"{key.hex()}-{step}" for key, step in store.read("submission_lines_taken", submission=submission)}
+
+
+def open_lines(store: Store) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every line that is out, of any campaign of the store: the number of its submission, and that of its trial."""
+    rows = store.arrays("open_submission_lines")
+    submission, trial = (np.asarray(rows[name], dtype=np.int64) for name in ("submission", "trial"))
+    return submission, trial
 
 
 def settled_among(store: Store, trials: NDArray[np.int64]) -> frozenset[int]:

@@ -5,7 +5,8 @@ select greatest((select coalesce(max(id), 0) from submission), (select coalesce(
 -- name: open_submissions
 -- Submissions that were not collected or returned: with the provider's latest id and state of them.
 select s.id, s.name, s.lane, s.lines, s.bytes, s.reserved, s.reserved_tokens, s.written_at, s.campaign,
-  (select arg_max_null(if(e.kind = 'mistaken', null, e.provider_id), e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'mistaken')) provider_id,
+  (select arg_max_null(if(e.kind = 'mistaken', null, e.provider_id), e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')) provider_id,
+  coalesce((select arg_max(e.kind, e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')), '') = 'adopted' adopted,
   exists (select 1 from submission_event e where e.submission = s.id and e.kind = 'cancelling') cancelling
   from open_submission s where s.campaign = $campaign order by s.id;
 
@@ -15,10 +16,15 @@ select l.trial, t.trial_key, t.respondent, l.step, l.number, l.reserved, l.reser
   from submission_line l join trial t on t.id = l.trial where l.submission = $submission
   and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number) order by l.rowid;
 
+-- name: submission_lines_taken
+-- Lines of a submission with an attempt on record.
+select t.trial_key, l.step from submission_line l join trial t on t.id = l.trial where l.submission = $submission
+  and exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number);
+
 -- name: open_submission_lines
--- Trials with a line in an open submission that has no attempt on record.
-select l.trial from submission_line l join open_submission s on s.id = l.submission where s.campaign = $campaign
-  and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number);
+-- Trials with a line in an open submission of any campaign that has no attempt on record.
+select l.submission, l.trial from submission_line l join open_submission s on s.id = l.submission
+  where not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number);
 
 -- name: submissions
 -- Every submission of a campaign with what came of it: lines on record, their money, and the last event.
@@ -35,12 +41,11 @@ select s.id, s.name, n.name route, s.lines, s.bytes, s.reserved, s.written_at,
 -- name: settled_among
 select distinct trial from verdict where trial in (select unnest($ids));
 
--- name: submission_answered
-select count(*) from submission_line l where l.submission = $submission
-  and exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number and a.fault = 0);
-
--- name: known_batches
-select distinct provider_id from submission_event where provider_id is not null;
+-- name: taken_batches
+-- What providers call the batches that a submission cannot be: those of others, and those that turned out to be another.
+select distinct e.provider_id from submission_event e where e.provider_id is not null and (
+  (e.submission = $submission and e.kind = 'mistaken') or (e.submission <> $submission and e.kind in ('sent', 'adopted')
+  and not exists (select 1 from submission_event m where m.submission = e.submission and m.kind = 'mistaken' and m.provider_id = e.provider_id)));
 
 -- name: insert_submission_event
 insert into submission_event values ($submission, $now, $kind, $provider_id, $detail, $batch);

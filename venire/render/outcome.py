@@ -16,6 +16,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis
+from venire.configs.loading import campaign_of
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
@@ -195,7 +196,7 @@ def fast_loop() -> Callable[[], Any] | None:
 
 def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -> None:
     now, paid = summary.statistics, session.spending
-    if not now.calls:
+    if not now.calls and not now.answered:
         screen.print("nothing was asked in this run")
         return
     rate = now.calls / now.elapsed if now.elapsed > 0 else 0.0
@@ -245,7 +246,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     if session.rounds is not None and not summary.progress.missing:
         left = "the next round is still to be asked"
     verb = {"contestant": "generate", "editor": "edit"}.get(session.role, "run")
-    again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}"
+    again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}{_batch_options(session.campaign)}"
     if summary.ending is Ending.BUDGET:
         _show_missing(screen, session, summary)
         table = "[budget.generation]" if session.campaign.writes else "[budget]"
@@ -266,6 +267,12 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     if summary.left_for_later:
         screen.print(
             f"\n{summary.left_for_later:,} calls took longer than max_wait and are left for the next start: {again}"
+        )
+    if summary.out_elsewhere:
+        store = shlex.quote(os.path.relpath(session.campaign.store))
+        screen.print(
+            f"\n{summary.out_elsewhere:,} trials are in batches of another campaign, or of a judge that is not asked "
+            f"in batches now, and are not asked a second time. Which: venire batch list {store}"
         )
     for lane, why in summary.closed_lanes.items():
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
@@ -288,6 +295,15 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         show_failed(
             screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
         )
+
+
+def _batch_options(campaign: CampaignSettings) -> str:
+    """What the command line said of judges that are asked by batches, and the file does not."""
+    batched = [judge.name for judge in campaign.judges if judge.lane.batch is not None]
+    if campaign.writes or not batched or not campaign.text:
+        return ""
+    written = {judge.name for judge in campaign_of(campaign.path, campaign.text).judges if judge.lane.batch is not None}
+    return "".join(f" --batch {shlex.quote(name)}" for name in batched if name not in written)
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,12 @@ class BatchAtProvider:
         status = None
         if self.status is not None:
             status = {name: getattr(self.status, name) for name in ("lines", "answered", "failed", "problem")}
-            status |= {"state": self.status.state.value, "expires_at": self.status.expires_at}
-        return asdict(self.submission) | {"campaign": self.campaign, "provider": status, "not_known": self.problem}
+            expires = self.status.expires_at
+            status |= {
+                "state": self.status.state.value,
+                "expires_at": None if expires is None else expires.isoformat(),
+            }
+        return self.submission.to_json() | {"campaign": self.campaign, "provider": status, "not_known": self.problem}
 
 
 def ask_providers(
@@ -159,7 +163,7 @@ def _judge(store: Store, campaign: str, route: str) -> tuple[CampaignSettings, J
     known = find_campaign(store, campaign)
     assert known is not None  # its submissions name it
     path = store.path.with_suffix(".toml")
-    settings = campaign_of(path, known.text)
+    settings = replace(campaign_of(path, known.text), store=store.path)  # waves in files are beside it
     for judge in (*settings.judges, *settings.contestants, *settings.editors):
         for way in judge.lane.routes:
             if route_name(way) == route:

@@ -81,15 +81,7 @@ def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
 
 def batch_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
     """Every batch that was sent, in the order sent: what is out (`open`), its calls, and what came of them."""
-    return [
-        asdict(one)
-        | {
-            "open": one.is_open,
-            "written_at": one.written_at.isoformat(),
-            "happened_at": None if one.happened_at is None else one.happened_at.isoformat(),
-        }
-        for one in submissions.submissions(store, campaign)
-    ]
+    return [one.to_json() for one in submissions.submissions(store, campaign)]
 
 
 def long_input_documents(store: Store, campaign: int) -> list[dict[str, Any]]:

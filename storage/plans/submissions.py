@@ -6,9 +6,9 @@ an attempt like any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -99,6 +99,12 @@ class SubmissionRow:
     def is_open(self) -> bool:
         """Whether some of it may still come."""
         return self.kind not in ("collected", "returned")
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values, with `open`, and times in ISO 8601."""
+        times: dict[str, str | None] = {"written_at": self.written_at.isoformat()}
+        times["happened_at"] = None if self.happened_at is None else self.happened_at.isoformat()
+        return asdict(self) | {"open": self.is_open} | times
 
 
 def last_submission(store: Store) -> int:

@@ -17,7 +17,7 @@ from venire.arena.campaigns import BATCH_PART, CampaignSettings, TokenPrice
 from venire.arena.clock import SystemClock
 from venire.configs.loading import in_batches, load_campaign
 from venire.orchestrator.recording.ending import CampaignSummary
-from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.events import Event, Events
 from venire.orchestrator.run.wave_lane import Polling
 from venire.session import Session, answer_key
 from venire.simulation.answer_key import AnswerKey
@@ -53,7 +53,7 @@ class Ran:
 
     summary: CampaignSummary
     warnings: list[str]
-    events: list[dict[str, Any]]
+    events: list[Event]
 
     @property
     def ending(self) -> str:
@@ -67,7 +67,7 @@ class Ran:
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Its events of one kind."""
-        return [one for one in self.events if one["kind"] == kind]
+        return [dict(one.fields) for one in self.events if one.name == kind]
 
 
 @dataclass
@@ -81,6 +81,8 @@ class Waves:
     answers: Callable[[dict[str, Any]], Any] = lambda line: line
     """Changes each line of a file of answers in OpenAI's form before it is handed out: None leaves it out, bytes are
     handed out as they are."""
+    stop: Callable[[], None] = lambda: None
+    """Stops the campaign that was started last gently, as Ctrl-C does."""
 
     def serve(self, *, speed: float = 0.0, seed: int = 3, require_key: str | None = None, **faults: Any) -> JudgeServer:
         """A new simulated provider, without waiting; options are those of `BatchFaults`."""
@@ -114,12 +116,16 @@ class Waves:
     ) -> Ran:
         """Start a campaign and wait for its end; `stop_when` is shown the progress, and says when to stop it gently."""
         warnings: list[str] = []
-        events: list[dict[str, Any]] = []
-        stops: list[Callable[[], None]] = []
+        events: list[Event] = []
+        asked = [stop_when]
+
+        def ready(stop: Callable[[], None]) -> None:
+            self.stop = stop
 
         def progress(now: Any) -> None:
-            if stop_when is not None and stops and stop_when(now):
-                stops.pop()()
+            if asked[0] is not None and asked[0](now):
+                asked[0] = None
+                self.stop()
 
         clock = SystemClock()
         campaign = change(in_batches(load_campaign(path), batch))
@@ -128,7 +134,7 @@ class Waves:
                 environ={"ANTHROPIC_KEY": "sk-ant-very-secret", "OTHER_KEY": "sk-very-secret-1234"},
                 warn=warnings.append,
                 progress=progress,
-                ready=stops.append,
+                ready=ready,
                 polling=Polling(longest, detach=detach),
                 events=Events(clock, [events.append], warn=warnings.append),
                 group_seconds=0.001,

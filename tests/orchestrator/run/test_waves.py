@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import urllib.request
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import orjson
 import pytest
 
 from venire.arena.campaigns import TokenPrice
+from venire.arena.errors import Fault, TransientError
 from venire.judges.providers.batches import openai
 from venire.judges.providers.batches.base import BatchLimits
+from venire.orchestrator.run import collector
 
 TRIALS = 30
 BATCHED = 'transport = "batch"'
@@ -284,3 +291,298 @@ def test_what_took_too_long_can_be_left_for_the_next_start(waves: Any) -> None:
     waves.server.batches.faults = replace(waves.server.batches.faults, polls=0)
     assert waves.start(path).ending == "complete"
     waves.books(path)
+
+
+def test_rounds_with_a_live_and_a_batched_judge_go_on_after_stops_as_if_nothing_had_happened(waves: Any) -> None:
+    both = (waves.judge("waves"), waves.judge("live", "", model="claude-3-opus"))
+    whole = waves.write(*both, name="whole", plan=ROUNDS)
+    assert waves.start(whole).ending == "complete"
+    waves.serve(polls=2)
+    both = (waves.judge("waves"), waves.judge("live", "", model="claude-3-opus"))
+    path = waves.write(*both, plan=ROUNDS)
+    endings = [waves.start(path, detach=True).ending]
+    endings.append(waves.start(path, stop_when=lambda now: now.batched and now.round == 2, longest=0.1).ending)
+    endings.append(waves.start(path).ending)
+    assert endings == ["batches under way", "interrupted", "complete"]
+    rounds = "select number, policy, trials, design from round order by number"
+    assert len(waves.query(path, rounds)) == 3
+    assert waves.query(path, rounds) == waves.query(whole, rounds)
+    assert waves.verdicts(path) == waves.verdicts(whole)
+    assert max(waves.server.batches.created.values()) == 1
+
+
+def test_detached_starts_collect_what_earlier_ones_sent_and_send_what_is_next(waves: Any) -> None:
+    path = waves.write()
+    first = waves.start(path, detach=True)
+    assert (first.ending, first.summary.batches, first.summary.statistics.batched) == ("batches under way", 1, TRIALS)
+    second = waves.start(path, detach=True)
+    assert (second.ending, second.summary.statistics.answered) == ("batches under way", TRIALS)
+    assert waves.submissions(path) == [(TRIALS, "collected"), (TRIALS, "sent")]
+    assert waves.start(path, detach=True).ending == "complete"
+    waves.books(path)
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_batch_whose_confirmation_was_lost_is_found_and_not_sent_twice(waves: Any, form: str, lost: int) -> None:
+    waves.serve(lost_replies=lost, polls=1)
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nwave_size = 10'))
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert len(waves.server.batches.batches) == 6
+    kinds = "select count(distinct submission) from submission_event where kind = 'adopted'"
+    assert waves.query(path, kinds) == [(lost,)]
+    waves.books(path)
+    assert len([one for one in ran.warnings if "was not confirmed" in one]) == lost
+
+
+@pytest.mark.parametrize("lines", [10, 11])
+def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours_for_good(waves: Any, lines: int) -> None:
+    waves.serve(lost_replies=2)  # one lost reply is of the other's batch
+    other = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "anthropic"\nwave_size = {lines}'), name="other")
+    other.write_text(other.read_text().replace("seed = 7", "seed = 8"), encoding="utf-8")
+    assert waves.start(other, detach=True).ending == "batches under way"
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "anthropic"\nwave_size = 10'))
+    waves.server.batches.faults = replace(waves.server.batches.faults, lost_replies=4)
+    assert waves.start(path).ending == "complete"
+    mine = waves.query(path, "select lower(hex(trial_key)) from trial")
+    keys = {key for (key,) in mine}
+    made = [one for one in waves.server.batches.batches if one.lines[0].custom_id.rpartition("-")[0] in keys]
+    assert len(made) == 6
+    assert max(waves.server.batches.created.values()) == 1
+    entries = waves.server.ledger.entries
+    entries[:] = [one for one in entries if one.key.rpartition("-")[0] in keys]
+    waves.books(path)
+    waves.submissions(path)
+
+
+def test_what_is_out_is_not_asked_again_by_the_same_judge_asked_live(waves: Any) -> None:
+    path = waves.write()
+    assert waves.start(path, detach=True).ending == "batches under way"
+    batched = path.read_text()
+    path.write_text(batched.replace(BATCHED, ""), encoding="utf-8")
+    ran = waves.start(path)
+    assert ran.ending == "batches under way"
+    assert "they are not asked again" in ran.said("sent for a judge that is not asked in batches now")
+    assert (ran.summary.out_elsewhere, ran.summary.statistics.calls) == (TRIALS, 0)
+    path.write_text(batched, encoding="utf-8")
+    assert waves.start(path).ending == "complete"
+    waves.books(path)
+
+
+def test_a_judge_may_go_on_live_where_nothing_of_it_is_out(waves: Any) -> None:
+    path = waves.write()
+    assert waves.start(path, detach=True).ending == "batches under way"
+    assert waves.start(path, stop_when=lambda now: now.answered >= TRIALS and not now.batched).ending in (
+        "interrupted",
+        "complete",
+    )
+    path.write_text(path.read_text().replace(BATCHED, ""), encoding="utf-8")
+    assert waves.start(path, batch=["judge"]).ending == "complete"
+    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+
+
+def test_the_money_of_a_batch_that_is_left_out_is_not_spent_twice(waves: Any) -> None:
+    path = waves.write(more="[budget]\nmoney = 0.02\n")
+    assert waves.start(path, detach=True).ending == "batches under way"
+    ((held,),) = waves.query(path, "select sum(reserved) from submission")
+    path.write_text(path.read_text().replace(BATCHED, ""), encoding="utf-8")
+    ran = waves.start(path)
+    assert ran.ending == "batches under way"
+    assert "asks no more" in ran.said("asks no more")
+    ((paid,),) = waves.query(path, "select coalesce(sum(coalesce(cost, reserved)), 0) from attempt")
+    assert paid + held <= 20_000_000
+
+
+def test_a_judge_whose_settings_change_pays_for_what_was_out_and_asks_anew(waves: Any) -> None:
+    path = waves.write()
+    assert waves.start(path, detach=True).ending == "batches under way"
+    path.write_text(path.read_text().replace("price =", "temperature = 0.5\nprice ="), encoding="utf-8")
+    assert waves.start(path, amend=True).ending == "complete"
+    asked = waves.query(path, "select count(*) from attempt where fault = 0")
+    assert asked == [(3 * TRIALS,)]
+    assert waves.query(path, "select count(*) from open_submission") == [(0,)]
+    waves.books(path)
+
+
+def test_trials_that_left_the_plan_while_they_were_out_are_taken_in(waves: Any) -> None:
+    path = waves.write(plan='[plan]\npolicy = "all-pairs"\ninstructions = 2\n')
+    assert waves.start(path, detach=True).ending == "batches under way"
+    assert waves.submissions(path) == [(2 * TRIALS, "sent")]
+    path.write_text(path.read_text().replace("instructions = 2\n", "instructions = 1\n"), encoding="utf-8")
+    ran = waves.start(path, amend=True)
+    assert ran.ending == "complete"
+    assert ran.summary.progress.settled == ran.summary.progress.planned
+    waves.books(path)
+
+
+def test_two_campaigns_of_one_store_do_not_ask_the_same_trial_twice(waves: Any) -> None:
+    path = waves.write(more="")
+    other = path.with_name("other.toml")
+    text = path.read_text().replace('name = "waves"', 'name = "{}"\nstore = "campaign.duckdb"')
+    path.write_text(text.replace("{}", "first"), encoding="utf-8")
+    other.write_text(text.replace("{}", "second"), encoding="utf-8")
+    assert waves.start(path, detach=True).ending == "batches under way"
+    ran = waves.start(other)
+    assert (ran.ending, ran.summary.out_elsewhere, ran.summary.statistics.calls) == ("batches under way", TRIALS, 0)
+    assert waves.start(path).ending == "complete"
+    assert waves.start(other).summary.statistics.calls == 0
+    waves.books(path)
+
+
+def test_a_run_that_ends_between_a_reply_and_its_verdict_asks_nothing_twice(waves: Any) -> None:
+    path = waves.write()
+    assert waves.start(path).ending == "complete"
+    before = waves.verdicts(path)
+    with duckdb.connect(str(path.with_suffix(".duckdb"))) as store:
+        store.execute("delete from verdict where trial % 2 = 0")
+    ran = waves.start(path)
+    assert (ran.ending, ran.summary.statistics.calls) == ("complete", 0)
+    assert waves.verdicts(path) == before
+
+
+def test_an_interrupted_collection_is_taken_up_and_its_lines_are_no_strays(
+    waves: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "_CHUNK", 5)
+    lines = openai.OpenAIBatches.lines
+
+    async def stopping(self: Any, url: str) -> AsyncIterator[str]:
+        waves.stop()
+        async for line in lines(self, url):
+            yield line
+
+    path = waves.write()
+    with monkeypatch.context() as patch:
+        patch.setattr(openai.OpenAIBatches, "lines", stopping)
+        assert waves.start(path).ending == "interrupted"
+    ((taken,),) = waves.query(path, "select count(*) from attempt")
+    assert 5 <= taken < TRIALS
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert ran.warnings == []
+    waves.books(path)
+
+
+def test_a_file_of_answers_that_breaks_off_loses_no_trial(waves: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_CHUNK", 5)
+    lines, broken = openai.OpenAIBatches.lines, [1]
+
+    async def breaking(self: Any, url: str) -> AsyncIterator[str]:
+        count = 0
+        async for line in lines(self, url):
+            if count == 12 and broken:
+                broken.pop()
+                raise TransientError("the connection broke off", Fault.TRANSIENT)
+            count += 1
+            yield line
+
+    monkeypatch.setattr(openai.OpenAIBatches, "lines", breaking)
+    path = waves.write()
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert "broke off" in ran.said("broke off")
+    waves.books(path)
+
+
+def test_one_batch_that_its_provider_has_lost_keeps_no_other_from_being_collected(waves: Any) -> None:
+    path = waves.write(waves.judge(more=f"{BATCHED}\nwave_size = 10"))
+    assert waves.start(path, detach=True).summary.batches == 3
+    gone = waves.server.batches.batches.pop(0)
+    ran = waves.start(path)
+    assert ran.ending == "batches under way"
+    assert ran.summary.batches == 1
+    why = next(iter(ran.summary.closed_lanes.values()))
+    assert gone.name in why
+    assert "venire batch cancel" in why
+    assert waves.submissions(path) == [(10, "sent"), (10, "collected"), (10, "collected")]
+
+
+@pytest.mark.parametrize("kind", ["broken", "empty", "foreign", "long", "numbers"])
+def test_hostile_lines_of_answers_leave_nothing_wrong(waves: Any, kind: str) -> None:
+    count = iter(range(10_000))
+    changed = {
+        "broken": lambda line: b'{"custom_id": "' + line["custom_id"].encode() + b'", "resp',
+        "empty": lambda line: {},
+        "foreign": lambda line: line | {"custom_id": "../../etc/passwd\x1b[31m"},
+        "long": lambda line: line | {"padding": "x" * 3_000_000},
+        "numbers": lambda line: line | {"response": {"status_code": "200", "body": [1, 2]}},
+    }[kind]
+    waves.answers = lambda line: changed(line) if next(count) % 7 == 3 else line
+    path = waves.write(waves.judge(more=f"{BATCHED}\nmax_attempts = 9"))
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    waves.answers = lambda line: line
+    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert "passwd" not in "".join(ran.warnings)
+    ((numbers,),) = waves.query(
+        path, "select count(*) from (select trial, step, number from attempt group by all having count(*) > 1)"
+    )
+    assert numbers == 0
+
+
+def test_a_key_is_in_no_message_and_not_in_the_store(waves: Any) -> None:
+    secret = "sk-very-secret-1234"
+    waves.serve(require_key=secret, polls=1)
+    keyed = f'{BATCHED}\nkey_variable = "OTHER_KEY"'
+    path = waves.write(waves.judge(more=keyed))
+    assert waves.start(path, detach=True).ending == "batches under way"
+    waves.answers = lambda line: error(line, 401, "invalid_api_key", f"Incorrect API key provided: {secret}")
+    ran = waves.start(path)
+    assert ran.ending == "lane closed"
+    said = [*ran.warnings, *map(str, ran.events), *ran.summary.closed_lanes.values()]
+    assert not [one for one in said if secret in one]
+    rows = waves.query(path, "select message from attempt where message is not null")
+    assert rows
+    assert not [row for row in rows if secret in row[0]]
+
+
+def test_events_say_what_was_submitted_and_collected(waves: Any) -> None:
+    waves.serve(duplicated=1)
+    ran = waves.start(waves.write())
+    first, second = ran.of("batch.submitted")
+    assert first["lines"] == TRIALS
+    assert first["reserved_nano"] > 0
+    collected = ran.of("batch.collected")
+    assert [(one["answered"], one["failed"], one["strays"]) for one in collected] == [(TRIALS, 0, 1)] * 2
+    assert [one["name"] for one in collected] == [first["name"], second["name"]]
+
+
+def test_what_a_killed_run_left_of_a_wave_is_removed(waves: Any) -> None:
+    path = waves.write()
+    left = path.parent / "campaign.duckdb.waves" / "venire-0123456789abcdef.jsonl"
+    left.parent.mkdir()
+    left.write_text("a prompt", encoding="utf-8")
+    assert waves.start(path, detach=True).ending == "batches under way"
+    assert not left.exists()
+
+
+def answer_wave(folder: Path, base_url: str) -> None:
+    """Answer the one wave in a folder that has no answers yet, as `vllm run-batch` does."""
+    (wave,) = (
+        one for one in folder.glob("venire-????????????????.jsonl") if not one.with_suffix(".answered.jsonl").exists()
+    )
+    with wave.with_suffix(".answered.jsonl").open("wb") as out:
+        for raw in wave.read_bytes().splitlines():
+            line = orjson.loads(raw)
+            request = urllib.request.Request(
+                base_url.removesuffix("/v1") + line["url"],
+                orjson.dumps(line["body"]),
+                {"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request) as answered:
+                response = {"status_code": 200, "request_id": "vllm-1", "body": orjson.loads(answered.read())}
+            about = {"id": "vllm-1", "custom_id": line["custom_id"], "response": response, "error": None}
+            out.write(orjson.dumps(about) + b"\n")
+
+
+def test_files_are_answered_by_a_script_and_taken_in_wave_by_wave(waves: Any) -> None:
+    path = waves.write(waves.judge(more='transport = "file"'))
+    for _ in range(2):
+        assert waves.start(path, detach=True).ending == "batches under way"
+        assert waves.start(path, detach=True).summary.statistics.answered == 0, "nothing is answered yet"
+        answer_wave(path.parent / "campaign.duckdb.batches", waves.server.base_url)
+    assert waves.start(path, detach=True).ending == "complete"
+    price = waves.query(path, "select sum(cost), sum(input_tokens * 1000 + output_tokens * 4000) from attempt")
+    assert price[0][0] == price[0][1], "the price of files is the judge's own"
+    assert waves.verdicts(path) == waves.verdicts(waves.live(path))

@@ -54,11 +54,20 @@ _ROWS = {
     "check_ledger_running": "the ledger adds up",
     "check_ledger_gaps": "the ledger has no gaps",
     "check_ledger_rows": "no batch has more rows than the ledger counts",
+    "check_submission_campaign": "every batch has its campaign and its route",
+    "check_submission_twice": "every batch has a number and a name of its own",
+    "check_submission_lines": "every batch has the lines that it counts, and their money",
+    "check_submission_trial": "every line of a batch has its trial",
+    "check_submission_event": "every event of a batch has its batch",
+    "check_submission_collected": "every line of a collected batch has its attempt",
+    "check_submission_out": "no trial is out in two batches",
     "check_spend": "every campaign's accounts are the sum of its attempts",
 }
 _NOTES = {
     "check_one_order": "battles with a verdict in one order only",
     "check_unfinished_round": "plans that were cut short; the next run makes them anew",
+    "check_unfinished_submission": "lines of batches that were cut short, and never sent",
+    "check_open_submission": "batches that are out; the next run of their campaign collects them",
 }
 _SAMPLE = 2_000
 _CHUNK = 1_000

@@ -104,8 +104,42 @@ select count(*), min('batch ' || batch || ' follows batch ' || before) from (sel
 -- name: check_ledger_rows
 select count(*), min('batch ' || b.batch || ' has ' || b.n || ' rows, and the ledger ' || coalesce('counts ' || l.written, 'does not list it')) from
   (select batch, count(*) n from (select batch from trial union all select batch from plan union all select batch from attempt union all select batch from verdict
-    union all select batch from failure union all select batch from event union all select batch from vote) group by batch) b
+    union all select batch from failure union all select batch from event union all select batch from vote
+    union all select batch from submission union all select batch from submission_line union all select batch from submission_event) group by batch) b
   left join (select batch, sum(written) written from ledger group by batch) l on l.batch = b.batch where l.written is null or b.n > l.written;
+
+-- name: check_submission_campaign
+select count(*), min('batch ' || s.name) from submission s
+  where not exists (select 1 from campaign c where c.id = s.campaign) or not exists (select 1 from lane n where n.id = s.lane);
+
+-- name: check_submission_twice
+select count(*), min('batch ' || name) from (select name, count(*) over (partition by id) ids, count(*) over (partition by name) names from submission) where ids > 1 or names > 1;
+
+-- name: check_submission_lines
+select count(*), min('batch ' || s.name || ' has ' || coalesce(l.n, 0) || ' of ' || s.lines || ' lines, and ' || coalesce(l.nano, 0) || ' of ' || s.reserved || ' nano-dollars') from submission s
+  left join (select submission, count(*) n, sum(reserved)::bigint nano from submission_line group by submission) l on l.submission = s.id
+  where coalesce(l.n, 0) <> s.lines or coalesce(l.nano, 0) <> s.reserved;
+
+-- name: check_submission_trial
+select count(*), min('step ' || l.step || ' of trial ' || l.trial) from submission_line l where not exists (select 1 from trial t where t.id = l.trial);
+
+-- name: check_submission_event
+select count(*), min(e.kind || ' of batch number ' || e.submission) from submission_event e where not exists (select 1 from submission s where s.id = e.submission);
+
+-- name: check_submission_collected
+select count(*), min('step ' || l.step || ' of trial ' || l.trial) from submission_line l
+  where exists (select 1 from submission_event e where e.submission = l.submission and e.kind = 'collected')
+  and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number);
+
+-- name: check_submission_out
+select count(*), min('trial ' || trial) from (select l.trial from submission_line l join open_submission s on s.id = l.submission
+  where not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number) group by l.trial having count(*) > 1);
+
+-- name: check_unfinished_submission
+select count(*), min('step ' || l.step || ' of trial ' || l.trial) from submission_line l where not exists (select 1 from submission s where s.id = l.submission);
+
+-- name: check_open_submission
+select count(*), min('batch ' || name) from open_submission;
 
 -- name: check_spend
 -- The view against the rows.

@@ -28,15 +28,17 @@ select l.submission, l.trial from submission_line l join open_submission s on s.
 
 -- name: submissions
 -- Every submission of a campaign with what came of it: lines on record, their money, and the last event.
+-- A line that was returned and sent again has the same number: its attempt is known by its time, that of its submission.
 select s.id, s.name, n.name route, s.lines, s.bytes, s.reserved, s.written_at,
-  (select count(*) from submission_line l join attempt a on a.trial = l.trial and a.step = l.step and a.number = l.number where l.submission = s.id) collected,
-  (select count(*) from submission_line l join attempt a on a.trial = l.trial and a.step = l.step and a.number = l.number where l.submission = s.id and a.fault = 0) answered,
-  (select coalesce(sum(coalesce(a.cost, a.reserved)), 0)::bigint from submission_line l join attempt a on a.trial = l.trial and a.step = l.step and a.number = l.number where l.submission = s.id) paid,
+  coalesce(d.collected, 0) collected, coalesce(d.answered, 0) answered, coalesce(d.paid, 0) paid,
   (select arg_max(e.provider_id, e.rowid) from submission_event e where e.submission = s.id and e.provider_id is not null) provider_id,
   (select arg_max(e.kind, e.rowid) from submission_event e where e.submission = s.id) kind,
   (select arg_max(e.detail, e.rowid) from submission_event e where e.submission = s.id) detail,
   (select max(e.happened_at) from submission_event e where e.submission = s.id) happened_at
-  from submission s join lane n on n.id = s.lane where s.campaign = $campaign order by s.id;
+  from submission s join lane n on n.id = s.lane left join
+  (select l.submission, count(*) collected, count(*) filter (where a.fault = 0) answered, sum(coalesce(a.cost, a.reserved))::bigint paid from submission_line l
+    join submission o on o.id = l.submission join attempt a on a.trial = l.trial and a.step = l.step and a.number = l.number and a.sent_at = o.written_at group by l.submission) d
+  on d.submission = s.id where s.campaign = $campaign order by s.id;
 
 -- name: settled_among
 select distinct trial from verdict where trial in (select unnest($ids));
@@ -56,3 +58,6 @@ insert into attempt by name select s.campaign, l.trial, l.step, l.number, s.lane
   l.reserved, l.reserved_tokens, l.request_digest, $batch batch
   from submission_line l join submission s on s.id = l.submission where l.submission = $submission
   and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number);
+
+-- name: merge_open_submissions
+select name from open_submission order by id;

@@ -134,6 +134,13 @@ class _Merge:
         self.connection.execute(f"use s{number}")
         found = check_open(self.connection, full=False)
         refuse_unsound(path, found)
+        if out := self._rows("merge_open_submissions"):
+            # Calls on record are numbered anew, and one that is out is known by its number.
+            names = ", ".join(name for (name,) in out[:3]) + (", ..." if len(out) > 3 else "")
+            raise InputError(
+                f"{path}: {len(out)} batches are out ({names}): run their campaigns to collect them, and then merge "
+                f"(to end them before their time: venire batch cancel {path})"
+            )
         return MergedSource(str(path), self._counts(), sum(found.paid.values()))
 
     def _identity(self, number: int) -> str:

@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "configs" / "demo"
 FORMS = ("openai", "anthropic")
 _TRIALS_A_REPEAT = 480
+_INSTRUCTIONS = 16
 _PRICE = TokenPrice(1_000_000_000, 4_000_000_000)
 _MOST_STARTS = 10
 
@@ -74,6 +75,7 @@ elo = "{DATA / "elo.csv"}"
 [plan]
 policy = "all-pairs"
 repeats = {-(-trials // _TRIALS_A_REPEAT)}
+instructions = {min(_INSTRUCTIONS, -(-trials // (_TRIALS_A_REPEAT // _INSTRUCTIONS)))}
 [[judge]]
 name = "judge"
 model = "simulated/gpt-4-0613@1"

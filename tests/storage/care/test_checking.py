@@ -42,6 +42,9 @@ def spoil(path: Path, statements: str) -> None:
 
 
 SETTLED = "(select min(trial) from verdict)"
+SUBMISSION = "insert into submission select {}, {}, (select min(id) from lane), {}, 9, 'd'::blob, 0, 0, now(), 1;"
+LINE = "insert into submission_line values ({}, {}, 1, 99, 0, 0, 'd'::blob, 1);"
+COLLECTED = "insert into submission_event values (1, now(), 'collected', 'batch_1', '', 1);"
 PLANTED = {
     "check_trial_keys": "update trial set trial_key = (select trial_key from trial where id = 1) where id = 2",
     "check_trial_ids": "update trial set id = 1 where id = 2",
@@ -74,6 +77,16 @@ PLANTED = {
     "check_ledger_running": "update ledger set written = written + 1 where batch = 5",
     "check_ledger_gaps": "delete from ledger where batch = 5",
     "check_ledger_rows": "update ledger set written = 0 where batch = (select max(batch) from attempt)",
+    "check_submission_campaign": SUBMISSION.format("1", "9, 'w-1'", 0) + COLLECTED,
+    "check_submission_twice": SUBMISSION.format("1", "1, 'w-1'", 0) + SUBMISSION.format("2", "1, 'w-1'", 0),
+    "check_submission_lines": SUBMISSION.format("1", "1, 'w-1'", 2) + LINE.format("1", 1),
+    "check_submission_trial": SUBMISSION.format("1", "1, 'w-1'", 1) + LINE.format("1", 999999),
+    "check_submission_event": COLLECTED,
+    "check_submission_collected": SUBMISSION.format("1", "1, 'w-1'", 1) + LINE.format("1", 1) + COLLECTED,
+    "check_submission_out": SUBMISSION.format("1", "1, 'w-1'", 1)
+    + SUBMISSION.format("2", "1, 'w-2'", 1)
+    + LINE.format("1", 1)
+    + LINE.format("2", 1),
     "check_spend": "create or replace view spend as select campaign, 1::bigint nano from attempt group by campaign",
     "check_instruction_keys": "update instruction set turns = '[\"What else?\"]' where external_id = 'tea'",
     "check_prompt_digests": "update prompt set text = text || ' ' where id = 1",
@@ -156,6 +169,14 @@ def test_a_plan_that_was_cut_short_is_a_note_and_no_mistake(sound: Path) -> None
     spoil(sound, "insert into plan select campaign, 7, ordinal, trial, gap, batch from plan where rowid < 3")
     notes = [note.what for note in check(sound).notes]
     assert "plans that were cut short; the next run makes them anew" in notes
+
+
+def test_what_is_out_and_what_was_cut_short_are_notes_and_no_mistake(sound: Path) -> None:
+    spoil(sound, SUBMISSION.format("1", "1, 'w-1'", 1) + LINE.format("1", 1) + LINE.format("2", 2))
+    spoil(sound, "update ledger set written = written + 3, running = running + 3 where batch = 1")
+    notes = {note.what: note.example for note in check(sound).notes}
+    assert notes["batches that are out; the next run of their campaign collects them"] == "batch w-1"
+    assert notes["lines of batches that were cut short, and never sent"] == "step 1 of trial 2"
 
 
 def test_a_log_that_a_killed_run_left_is_read_and_left(

@@ -526,3 +526,20 @@ def test_calls_of_one_store_keep_their_order_through_a_clock_that_was_set_back(
     path = Path(both_ways(folder, a, b).path)
     calls = ask(path, "select text from attempt order by number")
     assert calls == [("elsewhere",), ("first",), ("second",)]
+
+
+def test_a_store_with_batches_out_is_not_merged(tmp_path: Path) -> None:
+    paths = [Kept(tmp_path / f"{name}.duckdb").path for name in "ab"]
+    with duckdb.connect(str(paths[1])) as store:
+        store.execute("insert into lane values (7, 'a route', 'openai', 'x')")
+        store.execute("insert into submission values (1, 1, 'venire-1', 7, 0, 9, 'd'::blob, 0, 0, now(), 1)")
+        store.execute("update ledger set written = written + (batch = 1)::int, running = running + 1")
+    with pytest.raises(InputError, match=r"1 batches are out \(venire-1\): run their campaigns to collect them"):
+        merge(paths, tmp_path / "out.duckdb")
+    assert not (tmp_path / "out.duckdb").exists()
+    with duckdb.connect(str(paths[1])) as store:
+        store.execute("insert into submission_event values (1, now(), 'collected', 'batch_1', '', 1)")
+        store.execute("update ledger set written = written + (batch = 1)::int, running = running + 1")
+    merge(paths, tmp_path / "out.duckdb")
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as store:
+        assert store.execute("select count(*) from submission").fetchall() == [(0,)]

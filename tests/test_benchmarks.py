@@ -190,3 +190,10 @@ def test_a_line_tells_the_spread_of_paired_ratios_and_whether_the_target_is_met(
     waited = [measuring.Run(100, 1.0, 0.5, 8, {})]
     assert "core shared, not judged" in table.compare("it", 10, waited, waited, 0.5).show()
     assert "at least 0.5: met" in table.compare("it", 10, waited, waited, 0.5, saturated=False).show()
+
+
+def test_the_batches_are_measured_beside_live_calls() -> None:
+    command = [sys.executable, str(_BENCHMARKS / "batches.py"), "--lines", "480", "--live", "480"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "collecting_ms" in done.stdout, done.stderr
+    assert "lines            480" in done.stdout

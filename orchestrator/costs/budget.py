@@ -98,10 +98,10 @@ class BudgetView:
                 raise BudgetReachedError(why)
         self.hold(reservation)
 
-    def hold(self, reservation: Reservation) -> None:
-        """Set aside a call that was sent before this run began, whatever the limits are now."""
+    def hold(self, reservation: Reservation, calls: int = 1) -> None:
+        """Set aside what some calls may cost that were sent before this run began, whatever the limits are now."""
         for account in self.accounts:
-            account.calls += 1
+            account.calls += calls
             account.reserved_money += reservation.money
             account.reserved_tokens += reservation.tokens
 

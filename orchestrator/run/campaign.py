@@ -357,10 +357,10 @@ class _CampaignRun:
 
     def _leave_out(self, one: OpenSubmission) -> None:
         """Leave a batch alone that no lane of this run collects: it stays reserved, and nobody waits for that."""
-        for line in submissions.lines_left(self.store, one.id).values():
-            budget = self.budgets.get(line.respondent) or BudgetView([self.account])
-            reservation = Reservation(line.reserved, line.reserved_tokens)
-            budget.hold(reservation)
+        for left in submissions.left_by_respondent(self.store, one.id):
+            budget = self.budgets.get(left.respondent) or BudgetView([self.account])
+            reservation = Reservation(left.reserved, left.reserved_tokens)
+            budget.hold(reservation, left.lines)
             budget.park(reservation)
         self.warn(
             f"warning: {one.lines:,} calls are out in batch {one.name}, sent for a judge that is not asked in "

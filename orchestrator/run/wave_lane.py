@@ -158,8 +158,8 @@ class WaveLane:
         """Take over what earlier runs submitted by this lane: its reservations hold."""
         for one in out:
             self.waves[one.id] = _Wave(one, self._folder / f"{one.name}.jsonl", sent_now=False)
-            for line in submissions.lines_left(self._store, one.id).values():
-                self._budgets[line.respondent].hold(Reservation(line.reserved, line.reserved_tokens))
+            for left in submissions.left_by_respondent(self._store, one.id):
+                self._budgets[left.respondent].hold(Reservation(left.reserved, left.reserved_tokens), left.lines)
 
     def begin(self, recorder: Recorder) -> None:
         """Begin another round: results go to this recorder."""
@@ -210,8 +210,8 @@ class WaveLane:
     async def _park(self) -> None:
         """Tell the budgets that what is out now does not come back in this run: others may wait for it."""
         for number in self.waves:
-            for line in (await asyncio.to_thread(submissions.lines_left, self._store, number)).values():
-                self._budget(line.respondent).park(Reservation(line.reserved, line.reserved_tokens))
+            for left in await asyncio.to_thread(submissions.left_by_respondent, self._store, number):
+                self._budget(left.respondent).park(Reservation(left.reserved, left.reserved_tokens))
 
     async def _rest(self, seconds: float) -> None:
         """Wait, but not when nothing more is to be asked."""

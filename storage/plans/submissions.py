@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OpenSubmission",
+    "RespondentOut",
     "SubmissionLine",
     "SubmissionRow",
     "last_submission",
+    "left_by_respondent",
     "lines_left",
     "lines_taken",
     "open_lines",
@@ -73,6 +75,15 @@ class SubmissionLine(NamedTuple):
         return f"{self.key.hex()}-{self.step}"
 
 
+class RespondentOut(NamedTuple):
+    """What of a submission is out for one respondent; money in nano-dollars."""
+
+    respondent: int
+    lines: int
+    reserved: int
+    reserved_tokens: int
+
+
 @dataclass(frozen=True, slots=True)
 class SubmissionRow:
     """A submission with what came of it, for showing; money in nano-dollars."""
@@ -121,6 +132,11 @@ def taken_batches(store: Store, submission: int) -> frozenset[str]:
 def open_submissions(store: Store, campaign: int) -> tuple[OpenSubmission, ...]:
     """The submissions of a campaign that are out, or may be, in the order written."""
     return tuple(OpenSubmission(*row) for row in store.read("open_submissions", campaign=campaign))
+
+
+def left_by_respondent(store: Store, submission: int) -> list[RespondentOut]:
+    """The same lines in sums by respondent, without the memory that many lines take."""
+    return [RespondentOut(*row) for row in store.read("submission_left", submission=submission)]
 
 
 def lines_left(store: Store, submission: int) -> dict[str, SubmissionLine]:

@@ -16,6 +16,12 @@ select l.trial, t.trial_key, t.respondent, l.step, l.number, l.reserved, l.reser
   from submission_line l join trial t on t.id = l.trial where l.submission = $submission
   and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number) order by l.rowid;
 
+-- name: submission_left
+-- The same, in sums by respondent.
+select t.respondent, count(*) lines, sum(l.reserved)::bigint reserved, sum(l.reserved_tokens)::bigint reserved_tokens
+  from submission_line l join trial t on t.id = l.trial where l.submission = $submission
+  and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number) group by t.respondent;
+
 -- name: submission_lines_taken
 -- Lines of a submission with an attempt on record.
 select t.trial_key, l.step from submission_line l join trial t on t.id = l.trial where l.submission = $submission

@@ -125,7 +125,10 @@ def play(
             found.broken.append(f"a campaign that ends: exit {code} after {found.starts} starts")
         entries = list(server.ledger.entries)
         made = sum(server.batches.created.values())
-        twice = {name: times for name, times in server.batches.created.items() if name and times > 1}
+        # Without a name a batch is known by its lines, and lines that failed may be sent again with just the same
+        # others: there the ledger alone says whether one was sent twice.
+        named = {one.name for one in server.batches.batches}
+        twice = {name: times for name, times in server.batches.created.items() if name in named and times > 1}
     found.batches, found.requests = made, len(entries)
     with serve_in_thread(JudgeServer(key, speed=0.0)) as server:
         live = campaign_file(folder / "live", form, server.base_url, trials=trials, batched=False, wave_size=1)

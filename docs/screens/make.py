@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +85,10 @@ SHOTS = {
     "recorded-report": Shot("recorded", "report.html", "The report on recorded judges, here its beginning."),
     "annotate": Shot("demo", "page.html", "The page of `venire annotate`, on which people vote blind."),
     "annotate-phone": Shot("demo", "page.html", "The same on a phone.", width=390, dark=True),
+    "vote-begin": Shot("voting", "annotate", "`venire serve STORE --annotate`: who votes is asked for a name."),
+    "vote": Shot("voting", "annotate", "The page to vote on, served: each vote goes to the store."),
+    "vote-phone": Shot("voting", "annotate", "The same on a phone.", width=390, dark=True),
+    "battle-people": Shot("voting", "battle/53", "What people said of a battle: the end of its page."),
     "computing": Shot("recorded", "audit", "What is shown while an audit is computed."),
     "leaderboard-dark": Shot("demo", "leaderboard", "The leaderboard for who prefers dark pages.", dark=True),
     "battle-dark": Shot("demo", "battle/53", "A battle for who prefers dark pages.", dark=True),
@@ -146,6 +150,18 @@ def make_demo(folder: Path) -> None:
     command(folder, "report", "demo", "-o", "demo/report.html")
     command(folder, "annotate", "demo", "-o", "demo/page.html", "--count", "40")
     shutil.copytree(folder / "demo", folder / "running", ignore=shutil.ignore_patterns("*.duckdb*"))
+    shutil.copytree(folder / "demo", folder / "voting")
+    with duckdb.connect(str(folder / "voting" / "campaign.duckdb"), read_only=True) as store:
+        query = "select instruction_id, model_a, model_b from battle where trial = 53"
+        battle, a, b = store.execute(query).fetchall()[0]
+    rows = [
+        "annotator,instruction_id,first,second,verdict,note",
+        f'Dora,{battle},{a},{b},first,"The other names no source, and repeats the question."',
+        f"Ben,{battle},{b},{a},tie,Both say the same.",
+        f"Cleo,{battle},{a},{b},first,",
+    ]
+    (folder / "votes.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    command(folder, "import", "votes", "votes.csv", "--as", "people", "--store", "voting/campaign.duckdb")
 
 
 def make_recorded(folder: Path, data: Path) -> None:
@@ -192,14 +208,20 @@ def visit(page: Page, address: str) -> None:
     page.evaluate("Promise.all([...document.images].map(one => one.decode()))")
 
 
-def take(browser: Browser, page: Page, name: str, *, whole: bool = True) -> None:
-    """The picture of a page as it now is, to its end or, for one whose buttons stay in sight, of the window alone."""
+def take(browser: Browser, page: Page, name: str, *, whole: bool = True, part: str = "") -> None:
+    """The picture of a page as it now is, to its end or, for one whose buttons stay in sight, of the window alone.
+
+    With `part`, a selector, of that part of the page.
+    """
     body = page.locator("body").bounding_box()
     assert page.viewport_size is not None
     assert body is not None
     high = int(body["height"]) + 1 if whole else page.viewport_size["height"]
     size = {"width": page.viewport_size["width"], "height": min(HIGHEST, max(high, 300))}
-    taken = page.screenshot(clip={"x": 0, "y": 0, **size}, full_page=whole, animations="disabled")
+    if part:
+        taken = page.locator(part).screenshot(animations="disabled")
+    else:
+        taken = page.screenshot(clip={"x": 0, "y": 0, **size}, full_page=whole, animations="disabled")
     path = HERE / f"{name}.png"
     path.write_bytes(with_palette(browser, taken))
     sys.stdout.write(f"docs/screens/{name}.png {path.stat().st_size / 1000:.0f} kB\n")
@@ -217,6 +239,27 @@ def take_running(browser: Browser, folder: Path, name: str, shot: Shot) -> None:
             page.wait_for_timeout(500)
         visit(page, page.url)
         take(browser, page, name)
+
+
+def take_voting(browser: Browser, folder: Path, shots: Mapping[str, Shot]) -> None:
+    """The page to vote on before and after somebody has begun, and a battle that they voted on."""
+    words = ("serve", "voting/campaign.duckdb", "--annotate", "--count", "40", "--at", "127.0.0.1:0")
+    with served(folder, *words) as site:
+        for name, shot in shots.items():
+            with opened(browser, shot) as page:
+                address = f"{site}/s/voting/c/1/{shot.page}"
+                visit(page, address)
+                if shot.page != "annotate":
+                    take(browser, page, name, part="section[aria-label=People]")
+                    continue
+                page.locator("#name").fill("Ann")
+                if name != "vote-begin":
+                    page.keyboard.press("Enter")
+                    page.locator("#who").wait_for()
+                    for key in "12021":
+                        page.keyboard.press(key)
+                    page.get_by_text("not sent").wait_for(state="detached")
+                take(browser, page, name, whole=False)
 
 
 def take_still(browser: Browser, site: str, folder: Path, name: str, shot: Shot) -> None:
@@ -284,11 +327,12 @@ def main(names: list[str]) -> int:
         )
         with served(folder, "serve", *stores, "--at", "127.0.0.1:0") as site:
             for name, shot in wanted.items():
-                if shot.of != "running":
+                if shot.of not in ("running", "voting"):
                     take_still(browser, site, folder, name, shot)
         for name, shot in wanted.items():
             if shot.of == "running":
                 take_running(browser, folder, name, shot)
+        take_voting(browser, folder, {name: shot for name, shot in wanted.items() if shot.of == "voting"})
         browser.close()
     return 0
 

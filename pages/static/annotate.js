@@ -247,8 +247,7 @@
     clearTimeout(timer);
     key = "";
     state = fresh();
-    for (const id of ["battle", "bar", "end", "who"]) at(id).hidden = true;
-    at("place").textContent = "";
+    for (const id of ["how-far", "battle", "bar", "end", "who", "more"]) at(id).hidden = true;
     at("naming").hidden = false;
     at("name").value = remembered();
     at("name").focus();
@@ -266,7 +265,7 @@
     }
     try { localStorage.setItem(NAME, data.annotator); } catch { /* asked for again next time */ }
     at("naming").hidden = true;
-    at("who").hidden = false;
+    for (const id of ["how-far", "who", "more"]) at(id).hidden = false;
     at("me").textContent = data.annotator;
     begin(data.annotator);
     send();

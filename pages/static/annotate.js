@@ -268,6 +268,7 @@
     for (const id of ["how-far", "who", "more"]) at(id).hidden = false;
     at("me").textContent = data.annotator;
     begin(data.annotator);
+    (state.shown < count ? at("heading") : at("over")).focus({ preventScroll: true });
     send();
   };
   if (live) {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 from venire.annotation import SharedSample, shared_sample
 from venire.arena.choices import AnnotationSample, VoteWinner
-from venire.arena.errors import InputError
+from venire.arena.errors import InputError, StoreHeldError
 from venire.live.library import ServedStore
 from venire.pages.views.annotation import shown_battles
 from venire.storage.read import frames
@@ -35,6 +36,10 @@ MAX_VOTE_BYTES = 64 * 1024
 MAX_NOTE = 2_000
 _MAX_CODE = 64
 _FIELDS = frozenset({"token", "annotator", "answer_1", "answer_2", "winner", "note"})
+
+
+class StoreClosedError(StoreHeldError):
+    """The store cannot be opened to be written now: the vote is to be sent again."""
 
 
 class UnknownBattleError(InputError):
@@ -130,9 +135,13 @@ class Voting:
         """Write a vote to the store; whether it was new or another than before.
 
         Raises UnknownBattleError for two completions that are no battle of the sample, StoreHeldError where another
-        process has the store, and InputError as `cast_vote` does.
+        process has the store or it cannot be opened, and InputError as `cast_vote` does.
         """
-        with served.writing() as store:
+        with ExitStack() as stack:
+            try:
+                store = stack.enter_context(served.writing())
+            except InputError as error:
+                raise StoreClosedError(str(error)) from error
             drawn = self._sample(store, served.slug, campaign)
             first, second = (drawn.numbers.get(code, 0) for code in (vote.answer_1, vote.answer_2))
             if frozenset((first, second)) not in drawn.battles:

@@ -7,9 +7,11 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import aiohttp
 import pytest
@@ -306,6 +308,41 @@ def test_a_store_that_another_process_holds_is_a_sentence_and_is_written_afterwa
 
     visit(store, act)
     assert len(kept(store)) == 1
+
+
+def test_a_vote_on_a_store_that_cannot_be_opened_may_be_sent_again(store: Path, tmp_path: Path) -> None:
+    """The danger: the browser takes it for a bad vote, and gives it up."""
+
+    async def act(one: Booth) -> None:
+        _, found = await one.battles()
+        one.served.close_if_idle(0.0)
+        os.replace(store, tmp_path / "away.duckdb")
+        status, said = await one.post(one.ballot(found["battles"][0]))
+        assert (status, "there is no store" in said["error"]) == (409, True)
+        os.replace(tmp_path / "away.duckdb", store)
+        assert await one.post(one.ballot(found["battles"][0])) == (200, {"changed": True})
+
+    visit(store, act)
+    assert len(kept(store)) == 1
+
+
+def test_a_vote_outlives_the_server_that_is_killed(store: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("-m", "venire", "serve", store, "--annotate", "--as", "crowd", "--at", "127.0.0.1:0")
+    assert process.stderr is not None
+    line = next(line for line in process.stderr if line.startswith("votes: "))
+    with urlopen(line.removeprefix("votes: ").strip(), timeout=30) as answer:
+        base, text = answer.url, answer.read().decode()
+    live = json.loads(text.partition('id="data">')[2].partition("</script>")[0])["live"]
+    with urlopen(f"{base}/battles?annotator=ann", timeout=30) as answer:
+        battle = json.load(answer)["battles"][0]
+    ballot = {"token": live["token"], "annotator": "ann", "winner": "tie", "note": ""}
+    ballot |= {f"answer_{side}": one["code"] for side, one in enumerate(battle["answers"], 1)}
+    headers = {"Content-Type": "application/json", "Origin": base.partition("/s/")[0]}
+    with urlopen(Request(f"{base}/vote", json.dumps(ballot).encode(), headers), timeout=30) as answer:
+        assert json.load(answer) == {"changed": True}
+    process.kill()
+    process.wait(30)
+    assert kept(store) == [("crowd", "ann", "tie", None)]
 
 
 def test_the_store_is_given_back_when_nobody_votes_any_more(store: Path) -> None:

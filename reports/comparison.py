@@ -179,11 +179,13 @@ def compare(
         raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
     _refuse_ignored_options(chosen, options)
     found = [rate(battles, name, options_for(name, options)) for name in chosen]
-    elo = np.array([one.ratings.elo for one in found])
+    # A method of people's votes rates those that people saw, which may be fewer, or others.
+    models = tuple(sorted({model for one in found for model in one.ratings.models}))
+    elo = np.array([_of_models(one.ratings.elo, one, models) for one in found])
     judgments = merge_selected(battles, options)
-    rank = np.array([_ranks(_with_outside(judgments, one, options.level)) for one in found])
+    rank = np.array([_ranks(_of_models(_with_outside(judgments, one, options.level), one, models)) for one in found])
     rows = []
-    for place, model in enumerate(found[0].ratings.models):
+    for place, model in enumerate(models):
         ranks = [int(value) or None for value in rank[:, place]]
         first = ranks[0]
         rows.append(
@@ -196,7 +198,8 @@ def compare(
         )
     order = order_by_wins(judgments, found[0])
     rows.sort(key=lambda row: (row.rank[0] or math.inf, order.get(row.model, 0), row.model))
-    taus = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
+    together = [_of_models(_together(one), one, models) for one in found]
+    taus = tuple(_kendall(together[0], one) for one in together)
     disconnected = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
     agreements = tuple(
         _method_agreement(name, source, found, values, options.level) for name, (source, values) in known.items()
@@ -265,9 +268,18 @@ def _together(rated: Rated) -> NDArray[np.float64]:
     return np.where(rated.group == (largest_group(rated) or 0), value, np.nan)
 
 
+def _of_models(values: NDArray[np.float64], rated: Rated, models: Sequence[str]) -> NDArray[np.float64]:
+    """The values of a method's models for `models` (models,); NaN of those that it does not know."""
+    known = dict(zip(rated.ratings.models, values.tolist(), strict=True))
+    return np.array([known.get(model, math.nan) for model in models])
+
+
 def _with_outside(judgments: Judgments, rated: Rated, level: float) -> NDArray[np.float64]:
     """`_together`, with the models that only beat the ranked ones above all of them, those that only lost below."""
-    value, order = _together(rated), order_by_wins(judgments, rated)
+    value = _together(rated)
+    if rated.ratings.models != judgments.models:  # people's own votes, which these judgments say nothing of
+        return value
+    order = order_by_wins(judgments, rated)
     for model, side in outside_ratings(judgments, rated, level).items():
         value[rated.ratings.models.index(model)] = (_FAR if side.above else -_FAR) - order.get(model, 0)
     return value

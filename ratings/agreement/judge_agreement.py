@@ -93,6 +93,8 @@ def judge_agreement(
     """
     check_level(level)
     check_draws(replicates, seed)
+    if not len(judgments):
+        raise InputError("there is no judgment that could be read")
     sides, again, cluster = _sides(judgments)
     seen = np.isfinite(sides)
     shared = np.count_nonzero(seen & (np.count_nonzero(seen, axis=1) > 1)[:, None], axis=0)

@@ -71,13 +71,15 @@ def export_tables(
     instead of numbers; the table "ratings" has the rows of `ratings`. With `campaign`, tables with a column of that
     name are limited to it. CSV and JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
 
-    Raises InputError for a store, campaign or table that is not there, an ending that is not known, `TABLES` without a
-    row, files that are there already unless `force` is true, and where Arrow is asked for and not installed;
+    Raises InputError for a store, campaign or table that is not there, an ending that is not known, `TABLES` or ratings
+    without a row, files that are there already unless `force` is true, and where Arrow is asked for and not installed;
     StoreHeldError when another process owns the store.
 
     >>> export_tables(Path("first.duckdb"), Path("battles.csv"), ["battles"])[0].table
     'battles'
     """
+    if RATINGS in tables and not ratings:
+        raise InputError(f"{path} has no rated model to export: run the campaign first, and see `venire rate {path}`")
     single = form is None and len(tables) == 1
     form = _ending(out, FORMS, tables[0]) if single else form or "parquet"
     if form not in FORMS:

@@ -143,3 +143,10 @@ def test_recorded_judges_of_one_family_are_alike_and_one_judge_is_odd(shared_dat
     assert found.judges[0].agreement == pytest.approx(0.1729, abs=1e-4)
     assert found.pairs[0].judges == ("gpt-3.5-turbo-0125", "gpt-3.5-turbo-1106")
     assert found.pairs[0].excess == pytest.approx(0.399, abs=1e-3)
+
+
+def test_without_a_judgment_there_is_no_agreement_in_words() -> None:
+    rows = campaign(1)
+    nothing = merge_orders(replace(rows, status=np.ones_like(rows.status)))
+    with pytest.raises(InputError, match="no judgment that could be read"):
+        judge_agreement(nothing)

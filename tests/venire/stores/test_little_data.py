@@ -1,0 +1,106 @@
+"""Stores with little in them, or with votes on some models alone: each verb says what there is, or why nothing is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import venire as vn
+from venire.configs.loading import load_campaign
+from venire.reports.charts import CHART_KINDS
+from venire.session import Session
+from venire.storage.store.opening import open_store
+
+Venire = Callable[..., Any]
+Write = Callable[..., Path]
+
+EXPORTED = ("battles", "judgments", "replies", "ratings", "preferences", "alpaca-eval", "llm-comparator", "dataset")
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A store without a row."""
+    open_store(tmp_path / "empty.duckdb").close()
+    return tmp_path / "empty.duckdb"
+
+
+@pytest.fixture
+def planned(write_campaign: Write) -> Path:
+    """A campaign that was planned, of which nothing was asked."""
+    path = write_campaign()
+    with Session(load_campaign(path)):
+        pass
+    return path.with_suffix(".duckdb")
+
+
+@pytest.fixture
+def voted(venire: Venire, judged: Write, folder: Path) -> Path:
+    """A judged campaign on six models, with people's votes on three of them."""
+    path = judged()
+    first = json.loads((folder / "instructions.jsonl").read_text(encoding="utf-8").splitlines()[0])["instruction_id"]
+    lines = ["annotator,instruction_id,model_a,model_b,winner"]
+    for number in range(6):
+        for a, b in (("solid", "strong"), ("strong", "terse"), ("solid", "terse")):
+            lines.append(f"p{number},{first},{a},{b},{('model_a', 'model_b', 'tie')[(number + len(a)) % 3]}")
+    votes = folder / "votes.csv"
+    votes.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = venire("import", "votes", votes, "--as", "crowd", "--store", path)
+    assert done.code == 0, done.err
+    return path.with_suffix(".duckdb")
+
+
+@pytest.mark.parametrize("what", EXPORTED)
+def test_an_export_of_nothing_is_a_sentence(
+    venire: Venire, empty: Path, planned: Path, tmp_path: Path, what: str
+) -> None:
+    for number, store in enumerate((empty, planned)):
+        for ending in (".jsonl", ".csv", ""):
+            done = venire("export", store, what, "-o", tmp_path / f"{what}{number}{ending}")
+            assert done.code in (0, 2), done.err
+            assert not done.code or len(done.err.strip()) > 20
+    told = venire("export", planned, "ratings", "-o", tmp_path / "r.csv")
+    assert (told.code, "has no rated model to export" in told.err) == (2, True)
+
+
+def test_a_plan_of_which_nothing_was_asked_has_a_report_that_says_so(
+    venire: Venire, planned: Path, tmp_path: Path
+) -> None:
+    for name in ("r.html", "r.md", "r.json"):
+        done = venire("report", planned, "-o", tmp_path / name)
+        assert done.code == 0, done.err
+    document = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert document["answer"]["leader"] is None
+    assert document["answer"]["sentence"].startswith("No model can be rated")
+    assert vn.audit(planned)._repr_html_()
+
+
+def test_methods_are_compared_where_people_voted_on_some_models_alone(
+    venire: Venire, voted: Path, tmp_path: Path
+) -> None:
+    found = venire("rate", voted, "--compare", "--method", "bradley-terry", "--method", "human-elo", "--json").json()
+    ranks = {one["model"]: one["rank"] for one in found["models"]}
+    assert {name for name, one in ranks.items() if one["human-elo"] is not None} <= {"solid", "strong", "terse"}
+    assert {one["bradley-terry"] for one in ranks.values()} == {1, 2, 3, 4, 5, 6}
+    alone = {
+        one["model"]: one["elo"] for one in venire("rate", voted, "--method", "human-elo", "--json").json()["models"]
+    }
+    assert {one["model"]: one["elo"]["human-elo"] for one in found["models"] if one["model"] in alone} == alone
+    document = venire("report", voted, "--format", "json").json()
+    assert "human-elo" in document["methods"]["methods"]
+    assert venire("report", voted, "-o", tmp_path / "r.html").code == 0
+
+
+def test_every_chart_of_them_is_drawn_or_refused_in_words(planned: Path, voted: Path) -> None:
+    for store in (planned, voted):
+        for made in (vn.rate(store), vn.audit(store)):
+            said = []
+            for kind in CHART_KINDS:
+                try:
+                    assert made.plot(kind).to_json()
+                except vn.InputError as error:
+                    said.append((kind, str(error)))
+            assert all(f"no {kind} chart" in text for kind, text in said)

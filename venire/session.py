@@ -7,7 +7,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from venire.orchestrator.planning.plan import plan
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents, with_contexts
 from venire.orchestrator.planning.rounds import Rounds
+from venire.orchestrator.planning.sharding import Shard, shard_trials, sharded
 from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
@@ -106,7 +107,8 @@ class Session:
     made, unless `amend` is true. A store that was created for a refused campaign is removed again. `steering` replaces
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
     before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `release`: what is set
-    aside for calls without an answer no longer counts as spent.
+    aside for calls without an answer no longer counts as spent. `shard`: only a part of the plan is asked, into a
+    store of its own.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -133,10 +135,16 @@ class Session:
         estimates: Estimates | None = None,
         spends: bool = False,
         release: bool = False,
+        shard: Shard | None = None,
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
+        self.whole = campaign.store
+        """The store of the whole campaign; of a shard the session's own is beside it."""
+        self.shard = shard
+        if shard is not None:
+            campaign = sharded(campaign, shard)
         self.campaign = campaign = with_contexts(campaign)
         self.clock = clock or SystemClock()
         self.prices = {judge.name: judge_price(campaign, judge) for judge in campaign.judges}
@@ -178,6 +186,9 @@ class Session:
                 estimates=self._estimates,
                 spends=self._spends,
             )
+            if self.shard is not None:
+                mine = shard_trials(self.store, self.planned.id, self.shard, self.whole)
+                self.planned = replace(self.planned, only=mine)
             self._refuse_unknown()
             routes = {route_name(way) for judge in self.campaign.judges for way in judge.lane.routes}
             self.tried_again = plans.clear_failures_elsewhere(self.store, self.planned.id, routes)
@@ -221,7 +232,7 @@ class Session:
     @property
     def progress(self) -> frames.Progress:
         """Trials planned, settled and failed."""
-        return frames.progress(self.store, self.planned.id)
+        return frames.progress(self.store, self.planned.id, self.planned.only)
 
     @property
     def spending(self) -> frames.CampaignSpending:

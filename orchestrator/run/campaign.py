@@ -192,7 +192,7 @@ class _CampaignRun:
     def _adopt(self, planned: PlannedCampaign) -> None:
         """Count from the progress of the plan by now, with all of it in the store."""
         self.planned = planned
-        self.progress_before = frames.progress(self.store, planned.id)
+        self.progress_before = frames.progress(self.store, planned.id, planned.only)
         self.trials.count_anew()
 
     def _begin_round(self) -> None:
@@ -599,10 +599,10 @@ class _CampaignRun:
 
     def _summary(self) -> CampaignSummary:
         closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
-        progress = frames.progress(self.store, self.planned.id)
         only = self.planned.only  # a part of the plan may be what there is to ask
+        progress = frames.progress(self.store, self.planned.id, only)
         ending = ending_of(
-            progress if only is None else frames.progress(self.store, self.planned.id, only),
+            progress,
             stopped=self.stop.gently.is_set(),
             planned_out=only is not None or not self.next_round or self.next_round.asked,
             out_of_budget=bool(self.out_of_budget) or self.next_round.short,

@@ -59,3 +59,13 @@ select t.respondent, least(t.shown[1], t.shown[2]) one, greatest(t.shown[1], t.s
 -- name: trials_paid
 -- Trials that a campaign made calls for.
 select count(distinct trial) from attempt where campaign = $campaign;
+
+-- name: shard_of_trials
+-- The part, from 0, that each trial belongs to where a campaign is divided: by the lowest key of its battle, judge and repeat, and of no number of this store.
+select id trial, ('0x' || hex(min(trial_key) over (partition by respondent, instruction, model_a, model_b, repeat, if(model_a is null, id, 0)))[1:15])::bigint % $of part from trial;
+
+-- name: settled_keys
+select distinct t.trial_key from verdict v join trial t on t.id = v.trial;
+
+-- name: trials_of_keys
+select id from trial where trial_key in (select unnest($keys::blob[]));

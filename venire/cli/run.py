@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from venire.arena.errors import InputError
 from venire.cli.options import ENV_FILE, FILE, SERVE, YES
 
 __all__ = ["run"]
@@ -36,6 +37,10 @@ def run(
     poll: str = typer.Option(
         "60s", "--poll", metavar="TIME", help="The longest pause between two looks at batches: 30s, 5m, 1h."
     ),
+    shard: str | None = typer.Option(
+        None, "--shard", metavar="N/OF", help="Ask one part of the plan, such as 3/8, into a store of its own."
+    ),
+    take: list[str] = typer.Option([], "--take", metavar="N/OF", help="With --shard: ask what another part has left."),
     serve: str | None = SERVE,
     otel: bool | None = typer.Option(
         None, "--otel/--no-otel", help="Send traces and metrics by OpenTelemetry, to where OTEL_* variables say."
@@ -54,11 +59,12 @@ def run(
     Examples:
       venire run first/campaign.toml
       venire run first/campaign.toml --amend       # accepts a file that changed
-      venire run first/campaign.toml --serve       # a page to watch it: http://127.0.0.1:8377
       venire run first/campaign.toml --batch gpt-4.1 --detach # half the price, hours later
+      venire run first/campaign.toml --shard 3/8   # one of eight processes: venire store merge
     """
     from venire.cli.options import agree, environment, page_guard, seconds_of
     from venire.configs.loading import in_batches, load_campaign
+    from venire.orchestrator.planning.sharding import Shard
     from venire.orchestrator.run.wave_lane import Polling
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
@@ -72,8 +78,14 @@ def run(
     guard = page_guard(serve)
     campaign = in_batches(load_campaign(file), batch)
     polling = Polling(seconds_of(poll, "--poll"), detach=detach)
+    if take and shard is None:
+        raise InputError("--take is for one of several shards: give --shard too, such as --shard 3/8 --take 5/8")
+    part = None if shard is None else Shard.read(shard, take)
     watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
-    with watching as observers, Session(campaign, amend=amend, spends=True, release=release_unanswered) as session:
+    with (
+        watching as observers,
+        Session(campaign, amend=amend, spends=True, release=release_unanswered, shard=part) as session,
+    ):
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

@@ -125,10 +125,19 @@ def show_outcome(
     else:
         show_readability(out, judge_readability(session.store, session.planned.id), session.campaign.store)
     show_pages_hint(screen, session.campaign.store)
+    _show_merge(screen, session)
     _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
+
+
+def _show_merge(screen: Console, session: Session) -> None:
+    """How the stores of all shards are put together."""
+    if (shard := session.shard) is not None:
+        pattern, whole = shard.store(session.whole, 0).name.replace("shard-0-", "shard-*-"), session.whole
+        stores = os.path.relpath(whole.with_name(pattern))
+        screen.print(f"when all {shard.of} shards are through: venire store merge {stores} -o {os.path.relpath(whole)}")
 
 
 def announcer(screen: Console) -> Callable[[str], None]:

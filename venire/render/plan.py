@@ -51,6 +51,13 @@ def show_plan(screen: Console, session: Session) -> None:
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     if session.campaign.pair_judges:
         screen.print(_UNITS, style="dim")
+    if (shard := session.shard) is not None:
+        and_taken = "".join(f" and what shard {number} has left" for number in shard.taken)
+        name = plain(session.campaign.store.name)
+        screen.print(
+            f"shard {shard.number} of {shard.of}{and_taken}: {progress.planned:,} of these trials, into {name}, with "
+            f"{shard.part} of budgets and limits"
+        )
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
     wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
     if session.campaign.pair_judges and (settings.matchups or 0) > possible:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from venire.simulation import server
+from venire.simulation import wire_forms
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]
@@ -27,7 +27,7 @@ TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d(?: to (?:\d{4}-\d\d-\d\d )?\d\d:\d\d)? UTC"
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """Lets the judge server say, at its n-th answer, which model served it and under which fingerprint."""
-    real = server.completion_body
+    real = wire_forms.completion_body
 
     def set_up(served: Callable[[int], tuple[str | None, str]]) -> None:
         numbers = itertools.count(1)
@@ -36,7 +36,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
             model, fingerprint = served(next(numbers))
             return real(reply, **{**fields, "model": model, "fingerprint": fingerprint})
 
-        monkeypatch.setattr(server, "completion_body", body)
+        monkeypatch.setattr(wire_forms, "completion_body", body)
 
     return set_up
 

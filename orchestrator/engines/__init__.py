@@ -1,0 +1,1 @@
+"""Where the trials of a campaign are asked: in this process, or by actors of a Ray cluster."""

@@ -1,0 +1,127 @@
+"""A connection to a Ray cluster: one that runs elsewhere, or one of this machine that ends with this process.
+
+Ray is an extra (`pip install "venire[ray]"`) and is imported here, when it is asked for, and nowhere else at start.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from venire.arena.errors import InputError
+
+__all__ = ["LOCAL", "NAMESPACE", "EngineChoice", "cluster"]
+
+NAMESPACE = "venire"
+"""Of all actors that Venire starts in a cluster."""
+
+_OBJECT_STORE = 80 << 20
+"""Bytes of shared memory of a cluster that is started here: messages go from process to process without it."""
+
+_CONNECT_SECONDS = 5.0
+
+_ADDRESS = re.compile(r"(auto|(ray://)?[^\s/:]+:\d{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Where work is done: `local`, or `ray` with the address of a cluster; without one a cluster is started here."""
+
+    name: str = "local"
+    address: str | None = None
+
+    @staticmethod
+    def read(text: str) -> EngineChoice:
+        """An engine as written on the command line. Raises InputError for one that there is not.
+
+        >>> EngineChoice.read("ray:10.0.0.5:6379")
+        EngineChoice(name='ray', address='10.0.0.5:6379')
+        """
+        name, colon, address = text.partition(":")
+        if name not in ("local", "ray") or (colon and name == "local"):
+            raise InputError(f"--engine {text}: take local, ray, or ray:ADDRESS for a cluster that is running")
+        if colon and not _ADDRESS.fullmatch(address):
+            raise InputError(
+                f"--engine {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or auto for the one "
+                "of this machine"
+            )
+        return EngineChoice(name, address or None)
+
+    @property
+    def is_ray(self) -> bool:
+        """Whether work is done by a Ray cluster."""
+        return self.name == "ray"
+
+
+LOCAL = EngineChoice()
+
+
+@contextmanager
+def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """The module `ray`, connected while the context lasts.
+
+    A cluster that is started here binds to loopback, has no dashboard, sends no usage statistics, and its processes
+    find `environ` beside their own environment. Raises InputError where Ray is not installed or no cluster answers.
+
+    Example:
+        with cluster(EngineChoice("ray")) as ray:
+            print(len(ray.nodes()))
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or a warning about accelerators
+    try:
+        import ray
+    except ImportError:
+        raise InputError('--engine ray needs Ray: pip install "venire[ray]"') from None
+    if ray.is_initialized():
+        yield ray
+        return
+    settings: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.ERROR}
+    if choice.address is None:
+        here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "object_store_memory": _OBJECT_STORE}
+        with _environment(environ or {}):
+            ray.init(address="local", num_cpus=os.cpu_count(), **here, **settings)
+    else:
+        _refuse_unreachable(choice.address)
+        try:
+            ray.init(address=choice.address, **settings)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            first = str(error).strip().partition("\n")[0]
+            raise InputError(_no_cluster(choice.address, first)) from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _no_cluster(address: str, why: str) -> str:
+    return f"no Ray cluster answers at {address} ({why}): start one with `ray start --head`, or leave the address out"
+
+
+def _refuse_unreachable(address: str) -> None:
+    """Raises InputError where nobody listens, at once: Ray itself would try for a minute and then end the process."""
+    if address == "auto":
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(_no_cluster(address, str(error))) from None
+
+
+@contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    """Let processes that are started meanwhile find these variables, where they are not set already."""
+    added = {name: value for name, value in more.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)

@@ -106,7 +106,14 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("views", "report"),
     ),
     "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
-    "orchestrator": (("designs", "policies"), ("costs",), ("recording", "planning"), ("lanes",), ("run",)),
+    "orchestrator": (
+        ("designs", "policies"),
+        ("costs",),
+        ("recording", "planning"),
+        ("lanes",),
+        ("engines",),
+        ("run",),
+    ),
     "ratings": (
         ("data",),
         ("pairwise",),

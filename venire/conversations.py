@@ -11,9 +11,9 @@ from venire.arena.records import UNSENT, Outcome, Reply, Respondent, Status
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
 from venire.judges.prompts import choose
+from venire.orchestrator.engines.trial import stage
 from venire.orchestrator.recording.recorder import verdict_columns
 from venire.orchestrator.run.reparse import read_again
-from venire.orchestrator.run.trial import stage
 from venire.storage.plans.trial_states import PendingTrial, pending_trial, read_logprobs
 from venire.storage.read.readings import AskedJudge, AskedRespondent, asked_judges
 from venire.storage.read.trial_details import AttemptDetail, TrialDetail

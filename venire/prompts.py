@@ -18,8 +18,8 @@ from venire.arena.records import Outcome, Request, Respondent
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
 from venire.judges.prompts import OVERRIDE, choose, header, load, source
+from venire.orchestrator.engines.trial import stage
 from venire.orchestrator.planning.respondents import respondents
-from venire.orchestrator.run.trial import stage
 from venire.session import Session
 from venire.storage.plans import plans, trial_states
 from venire.storage.plans.trial_states import PendingTrial

@@ -48,8 +48,8 @@ class EngineChoice:
             raise InputError(f"--engine {text}: take local, ray, or ray:ADDRESS for a cluster that is running")
         if colon and not _ADDRESS.fullmatch(address):
             raise InputError(
-                f"--engine {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or auto for the one "
-                "of this machine"
+                f"--engine {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or auto for that of "
+                "this machine"
             )
         return EngineChoice(name, address or None)
 
@@ -84,7 +84,11 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
         return
     settings: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.ERROR}
     if choice.address is None:
-        here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1", "object_store_memory": _OBJECT_STORE}
+        here: dict[str, Any] = {
+            "include_dashboard": False,
+            "_node_ip_address": "127.0.0.1",
+            "object_store_memory": _OBJECT_STORE,
+        }
         with _environment(environ or {}):
             ray.init(address="local", num_cpus=os.cpu_count(), **here, **settings)
     else:

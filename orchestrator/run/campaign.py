@@ -15,16 +15,20 @@ import numpy as np
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, QualitySettings, RouteSettings, TokenPrice
 from venire.arena.clock import Clock
-from venire.arena.errors import BudgetReachedError, StoreError
+from venire.arena.errors import StoreError
 from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.judges.providers.batches.base import BatchProvider
 from venire.orchestrator.costs.budget import BudgetView, Reservation, open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.engines.feed import Feed
+from venire.orchestrator.engines.local import LocalEngine
+from venire.orchestrator.engines.trial import TrialRunner
+from venire.orchestrator.engines.work import Engine, LaneWork, RoundWork
 from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
-from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.routes import Route, accepted_routes, lane_name, open_gates, register_routes, route_name
 from venire.orchestrator.recording.ending import (
@@ -40,12 +44,10 @@ from venire.orchestrator.recording.ending import (
 )
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
-from venire.orchestrator.run.feed import Feed
 from venire.orchestrator.run.next_round import NextRound, OnAnalysis, RoundSource, beside
 from venire.orchestrator.run.readability import WINDOW, ReadabilityMonitor, gates_missed
 from venire.orchestrator.run.reparse import screen
 from venire.orchestrator.run.run_state import run_state
-from venire.orchestrator.run.trial import TrialRunner, UnreadableError
 from venire.orchestrator.run.wave_file import clear_waves, waves_folder
 from venire.orchestrator.run.wave_lane import AskLive, Polling, WaveLane
 from venire.storage.plans import submissions, trial_states
@@ -91,6 +93,7 @@ async def run_campaign(
     batches: Mapping[Identity, BatchProvider] | None = None,
     batch_prices: Mapping[str, TokenPrice] | None = None,
     polling: Polling | None = None,
+    engine: Engine | None = None,
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
@@ -101,7 +104,8 @@ async def run_campaign(
     counters are of the whole run.
     `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store, and `on_open`
     once a function that returns lanes and budgets as they are (`run.run_state`), for the loop's thread. `inline`
-    reads and writes without threads: for a virtual clock, which does not wait for one.
+    reads and writes without threads: for a virtual clock, which does not wait for one. `engine` asks the trials; by
+    default that of this process.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
@@ -111,12 +115,29 @@ async def run_campaign(
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
     waves = _Waves(batches or {}, batch_prices or {}, polling or Polling())
     run = _CampaignRun(
-        store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing, waves
+        store,
+        campaign,
+        planned,
+        clock,
+        stop or StopRequest(),
+        warn,
+        events,
+        next_round,
+        on_start,
+        writing,
+        waves,
+        engine or LocalEngine(),
     )
     if on_open is not None:
         on_open(lambda: run_state(run.lanes.values(), run.budgets.values(), stopping=run.stop.gently.is_set()))
     with gc_paused():
         return await run.go(providers, prices, progress)
+
+
+def _first(errors: BaseExceptionGroup[StoreError]) -> StoreError:
+    """The first of some errors, which groups of tasks may have put into groups."""
+    found = errors.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
 
 
 def _most_in_flight(lane: LaneSettings) -> int:
@@ -145,11 +166,14 @@ class _CampaignRun:
         on_start: Callable[[Recorder], None] | None,
         writing: Mapping[str, Any],
         waves: _Waves,
+        engine: Engine,
     ) -> None:
         self.store, self.campaign, self.clock, self.stop = store, campaign, clock, stop
         self.next_round, self.on_start, self.writing, self.waves = next_round, on_start, writing, waves
         self.warn = warn or (lambda sentence: None)
-        self.events = events
+        self.events, self.engine = events, engine
+        self.beside = LocalEngine()
+        """Asks what waves leave to be asked one by one."""
         self.counters = CallCounters()
         self.out_of_budget: dict[int, str] = {}
         """Respondents whose next call a budget does not cover, and a sentence that names the budget."""
@@ -281,16 +305,14 @@ class _CampaignRun:
         """Whether something is left that only a later start can take in."""
         return self.out_elsewhere > 0 or any(one.waves or one.left_for_later for one in self.wave_lanes.values())
 
-    async def _round(
-        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice], progress: _Progress
-    ) -> None:
+    async def _round(self, lanes: list[LaneWork], prices: Mapping[str, TokenPrice], progress: _Progress) -> None:
         """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
         try:
-            await self._work(feeds, prices, progress)
+            await self._work(lanes, prices, progress)
         finally:
             self.halt.set()
-            for feed, _, _ in feeds:
-                await feed.close()
+            for one in lanes:
+                await one.feed.close()
             try:
                 await self.recorder.close()
             except StoreError as error:
@@ -300,12 +322,12 @@ class _CampaignRun:
             if self.broken is not None:
                 raise self.broken
 
-    def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
+    def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[LaneWork]:
         """A feed for each judge that has something left, with the lane it goes through and its workers' number.
 
         Lanes that ask in waves have none. Nothing that is in a batch is asked by another lane.
         """
-        feeds: list[tuple[Feed, Lane, int]] = []
+        lanes: list[LaneWork] = []
         self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
         by_lane: dict[tuple[Identity, ...], list[int]] = {}
         for number in np.unique(self.pending.respondents).tolist():
@@ -327,8 +349,8 @@ class _CampaignRun:
                 continue
             left = left.without(self.out)
             feed = Feed(self.store, left, self.done_asking, inline=self.writing["inline"])
-            feeds.append((feed, lane, min(settings.workers, len(left.trials))))
-        return feeds
+            lanes.append(LaneWork(feed, lane, min(settings.workers, len(left.trials))))
+        return lanes
 
     def _recover_waves(self, providers: Mapping[Identity, Provider]) -> None:
         """Open the lanes that ask in waves, each with what is out of earlier runs, and begin a round with them."""
@@ -412,10 +434,8 @@ class _CampaignRun:
         number, gate = self.numbers[route_name(way)], self.gates[way.identity]
         return Route(way, number, providers[way.identity], gate, self.clock, accepted=number in self.accepted)
 
-    async def _work(
-        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice], progress: _Progress
-    ) -> None:
-        crew = asyncio.ensure_future(self._crew(feeds, prices))
+    async def _work(self, lanes: list[LaneWork], prices: Mapping[str, TokenPrice], progress: _Progress) -> None:
+        crew = asyncio.ensure_future(self._crew(lanes, prices))
         stop_now = asyncio.ensure_future(self.stop.now.wait())
         aside = (self._stop_gently(), self._end_unpaid(), self._tick(progress))
         others = [asyncio.ensure_future(one) for one in aside]
@@ -431,22 +451,29 @@ class _CampaignRun:
         if progress is not None:
             progress(self.statistics())
 
-    async def _crew(self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice]) -> None:
+    async def _crew(self, lanes: list[LaneWork], prices: Mapping[str, TokenPrice]) -> None:
+        work = RoundWork(
+            self.planned.judges,
+            prices,
+            self.trials,
+            self.halt,
+            self.nobody_left,
+            self.done_asking,
+            self._cannot_pay,
+            self._on_error,
+            self.issued,
+        )
         try:
             async with asyncio.TaskGroup() as group:
-                for feed, lane, workers in feeds:
-                    start = partial(self._start_worker, group, feed, lane, prices)
-                    lane.on_waiting = partial(self._hire, start, feed, lane)
-                    for _ in range(workers):
-                        start()
+                group.create_task(self.engine.ask(work, tuple(lanes)))
                 for identity, wave_lane in self.wave_lanes.items():
-                    ask_live = partial(self._ask_live, group, feeds, prices)
+                    ask_live = partial(self._ask_live, group, work, lanes)
                     left = self.wave_left.get(identity, self.pending.of())
                     group.create_task(self._ask_in_waves(wave_lane, left, ask_live))
         except* StoreError as errors:
-            raise errors.exceptions[0] from None
+            raise _first(errors) from None
         if not self.halt.is_set():
-            for _, lane, _ in feeds:
+            for _, lane, _ in lanes:
                 lane.decide_refusals()
 
     async def _ask_in_waves(self, wave_lane: WaveLane, left: PendingTrials, ask_live: AskLive) -> None:
@@ -456,36 +483,13 @@ class _CampaignRun:
             self._on_error(error)  # what others have in flight comes in
 
     def _ask_live(
-        self,
-        group: asyncio.TaskGroup,
-        feeds: list[tuple[Feed, Lane, int]],
-        prices: Mapping[str, TokenPrice],
-        lane: Lane,
-        left: PendingTrials,
+        self, group: asyncio.TaskGroup, work: RoundWork, lanes: list[LaneWork], lane: Lane, left: PendingTrials
     ) -> None:
-        """Ask trials of a batch that was given up by the ordinary workers of its lane."""
+        """Ask trials of a batch that was given up one by one, in this process."""
         feed = Feed(self.store, left, self.done_asking, inline=self.writing["inline"])
-        workers = min(lane.settings.workers, len(left.trials))
-        feeds.append((feed, lane, workers))
-        start = partial(self._start_worker, group, feed, lane, prices)
-        lane.on_waiting = partial(self._hire, start, feed, lane)
-        for _ in range(workers):
-            start()
-
-    def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
-        worker = group.create_task(self._worker(feed, lane, prices))
-        lane.workers.add(worker)
-        worker.add_done_callback(partial(self._worker_done, lane))
-
-    def _worker_done(self, lane: Lane, worker: asyncio.Task[None]) -> None:
-        lane.workers.discard(worker)
-        if not worker.cancelled() and worker.exception() is not None:
-            self.halt.set()  # a task group that gives up cancels its tasks, but not one that is hired after that
-
-    def _hire(self, start: Callable[[], None], feed: Feed, lane: Lane) -> None:
-        """Let another worker take the place of one whose call waits to be repeated, where there is more to ask."""
-        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.nobody_left.is_set():
-            start()
+        more = LaneWork(feed, lane, min(lane.settings.workers, len(left.trials)))
+        lanes.append(more)
+        group.create_task(self.beside.ask(work, (more,)))
 
     async def _stop_gently(self) -> None:
         await wait_for_any(self.stop.gently, self.trouble)
@@ -504,8 +508,8 @@ class _CampaignRun:
     def _halt(self) -> None:
         """Send nothing more; workers that wait for a turn or between attempts go home, the others finish their call."""
         self.halt.set()
-        for lane in self.lanes.values():
-            lane.cancel_idle_workers()
+        self.engine.halt()
+        self.beside.halt()
 
     async def _tick(self, progress: _Progress) -> None:
         seconds = _SIMULATED_TICK if self.writing["inline"] else _TICK
@@ -514,33 +518,6 @@ class _CampaignRun:
             for lane in self.lanes.values():
                 lane.report_holds(seconds)
             await self.clock.sleep(seconds)
-
-    async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
-        """Ask one trial after another, until there are none or there is a reason to stop."""
-        while not (self.halt.is_set() or self.nobody_left.is_set()) and lane.closed is None:
-            if lane.retire_surplus(asyncio.current_task()):
-                return
-            try:
-                pending = await feed.take()
-            except StoreError as error:
-                self._on_error(error)  # what others have in flight comes in
-                return
-            if pending is None:
-                return
-            if pending.respondent in self.done_asking:
-                continue
-            if self.issued[pending.id]:
-                raise AssertionError(f"trial {pending.id} was handed out twice")
-            self.issued[pending.id] = True
-            judge = self.planned.judges[pending.respondent]
-            try:
-                await self.trials.ask(pending, judge, lane, prices[judge.name])
-            except (StoppedError, LaneClosedError):
-                return
-            except UnreadableError:
-                continue
-            except BudgetReachedError as error:
-                self._cannot_pay(pending.respondent, str(error))
 
     def _cannot_pay(self, respondent: int, why: str) -> None:
         """A judge asks no more; the others go on with what they can pay."""

@@ -15,11 +15,11 @@ from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Outcome, Reply, Request
 from venire.judges.providers.batches.base import BatchAnswer, BatchProvider
 from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.engines.trial import VERDICT_FAULTS, TrialRunner
 from venire.orchestrator.lanes.calls import CallCounters, Result
 from venire.orchestrator.lanes.lane import CLOSING_FAULTS
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
-from venire.orchestrator.run.trial import VERDICT_FAULTS, TrialRunner
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine, lines_left, lines_taken, settled_among
 from venire.storage.plans.trial_states import PendingTrial, load
 from venire.storage.store.store import Store

@@ -19,9 +19,9 @@ from venire.judges.conversation import advance
 from venire.judges.orientation import orient
 from venire.judges.safety import injection_detection
 from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.engines.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.recorder import verdict_columns
-from venire.orchestrator.run.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
 from venire.storage.plans import plans, screening, trial_states
 from venire.storage.plans.screening import Rules, Screened
 from venire.storage.plans.trial_states import PendingTrial, load

@@ -27,6 +27,7 @@ from venire.arena.records import Outcome, Request
 from venire.judges.providers.batches.base import BatchProvider, BatchState, BatchStatus
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.lanes.calls import CallCounters, digest
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.refusals import refusal_advice
@@ -35,7 +36,6 @@ from venire.orchestrator.recording.ending import wait_for_any
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.collector import Collected, Collector
-from venire.orchestrator.run.trial import TrialRunner
 from venire.orchestrator.run.wave_file import WaveFile
 from venire.storage.plans import submissions
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine

@@ -509,7 +509,7 @@ def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatc
         loop = asyncio.get_running_loop()
         threading.Thread(target=watch).start()
 
-    monkeypatch.setattr("venire.orchestrator.run.feed.load", slow)
+    monkeypatch.setattr("venire.orchestrator.engines.feed.load", slow)
     seen: list[bool] = []
     summary = go(store, campaign(), FakeProvider(), during, after=lambda: seen.extend(done))
     assert summary.ending is Ending.INTERRUPTED
@@ -786,7 +786,7 @@ def test_a_chunk_that_cannot_be_read_stops_the_run_and_what_is_in_flight_comes_i
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The danger: giving up calls that are paid for because others cannot be planned on."""
-    monkeypatch.setattr("venire.orchestrator.run.feed._CHUNK", 3)
+    monkeypatch.setattr("venire.orchestrator.engines.feed._CHUNK", 3)
     real, reads = trial_states.load, 0
 
     def load(*arguments: Any) -> Any:
@@ -796,7 +796,7 @@ def test_a_chunk_that_cannot_be_read_stops_the_run_and_what_is_in_flight_comes_i
             raise StoreError("no memory for reading")
         return real(*arguments)
 
-    monkeypatch.setattr("venire.orchestrator.run.feed.load", load)
+    monkeypatch.setattr("venire.orchestrator.engines.feed.load", load)
     provider = FakeProvider()
     with pytest.raises(StoreError, match="no memory for reading"):
         go(store, campaign(), provider)

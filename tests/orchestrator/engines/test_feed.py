@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from venire.arena.records import Completion, Instruction
-from venire.orchestrator.run.feed import Feed
+from venire.orchestrator.engines.feed import Feed
 from venire.storage.plans.trial_states import PendingTrial, PendingTrials
 from venire.storage.store.store import Store
 
@@ -33,8 +33,8 @@ def chunks(
         read.append(len(trials))
         return [pending(number, text) for number in trials.tolist()]
 
-    monkeypatch.setattr("venire.orchestrator.run.feed.load", load)
-    monkeypatch.setattr("venire.orchestrator.run.feed.monotonic", lambda: now)
+    monkeypatch.setattr("venire.orchestrator.engines.feed.load", load)
+    monkeypatch.setattr("venire.orchestrator.engines.feed.monotonic", lambda: now)
     left = PendingTrials(np.arange(1, TRIALS + 1), np.arange(TRIALS) % respondents)
 
     async def take_all() -> list[int]:

@@ -48,8 +48,8 @@ class EngineChoice:
             raise InputError(f"--engine {text}: take local, ray, or ray:ADDRESS for a cluster that is running")
         if colon and not _ADDRESS.fullmatch(address):
             raise InputError(
-                f"--engine {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or auto for that of "
-                "this machine"
+                f"--engine {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or auto for that "
+                "of this machine"
             )
         return EngineChoice(name, address or None)
 

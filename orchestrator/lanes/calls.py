@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import NamedTuple
 
 from venire.arena.campaigns import TokenPrice
 from venire.arena.clock import Clock
@@ -18,7 +17,7 @@ from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.ending import RouteCalls
 
-__all__ = ["Call", "CallCounters", "Result", "Step", "digest"]
+__all__ = ["Call", "CallCounters", "Result", "Step", "Usage", "digest"]
 
 
 @dataclass(slots=True)
@@ -30,8 +29,8 @@ class CallCounters:
     retries: int = 0
     routes: dict[str, RouteCalls] = field(default_factory=dict)
     """Calls that ended, by the name of their route."""
-    sending: set[asyncio.Task[Any] | None] = field(default_factory=set)
-    """Workers with a call in flight."""
+    sending: set[object] = field(default_factory=set)
+    """Workers with a call in flight, and calls that others have in flight."""
 
     @property
     def in_flight(self) -> int:
@@ -120,6 +119,17 @@ _LONGEST, _USUAL = 64, 4
 """Bytes of a token: more than these on average are not believed, and so many are then reckoned with."""
 
 
+class Usage(NamedTuple):
+    """What a gate is told of a call that has ended; see `Gate.done`."""
+
+    input_tokens: int | None
+    """None: not known, what was set aside counts."""
+    output_tokens: int | None
+    replied: bool
+    rate_limited: bool = False
+    retry_after: float | None = None
+
+
 @dataclass(slots=True)
 class Result:
     """What came of a call; neither reply nor error: it was given up while it was on its way."""
@@ -141,6 +151,16 @@ class Result:
         if self.reply is not None:
             return 200
         return self.error.status if self.error is not None else None
+
+    def usage(self) -> Usage:
+        """What the gate that let the call pass is told of it."""
+        reply, error = self.reply, self.error
+        if reply is not None:
+            return Usage(None, None, True) if reply.estimated else Usage(reply.input_tokens, reply.output_tokens, True)
+        if error is None or error.may_be_billed:
+            return Usage(None, None, False)
+        limited = error.fault is Fault.RATE_LIMITED
+        return Usage(0, 0, False, limited, error.retry_after if limited else None)
 
     def paid(self, price: TokenPrice, body_bytes: int) -> tuple[int | None, int | None, str]:
         """Nano-dollars, tokens, and what of the provider's report is not believed; None where they are not known.

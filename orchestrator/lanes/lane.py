@@ -13,12 +13,12 @@ from venire.arena.errors import BudgetReachedError, CallError, Fault, OutOfFiles
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
-from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, digest
+from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, Usage, digest
 from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused, refusal_advice
 from venire.orchestrator.lanes.retry import retry_call
 from venire.orchestrator.lanes.routes import Route, RouteLease, Routes
-from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
+from venire.orchestrator.recording.recorder import AttemptRecord, CallRecorder
 
 __all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
 
@@ -58,7 +58,7 @@ class Lane:
         settings: LaneSettings,
         routes: Sequence[Route],
         *,
-        recorder: Recorder,
+        recorder: CallRecorder,
         clock: Clock,
         counters: CallCounters,
         stopping: asyncio.Event,
@@ -71,6 +71,8 @@ class Lane:
         self.closed: str | None = None
         self.workers: set[asyncio.Task[None]] = set()
         """The tasks that send calls on this lane, including those whose call waits for a retry."""
+        self.elsewhere = 0
+        """Trials that actors of a cluster ask through this lane at present."""
         self._returns: dict[asyncio.Task[Any] | None, float] = {}
         """When each call that waits between two attempts is retried; it occupies no worker place meanwhile."""
         self.on_waiting: Callable[[], None] = lambda: None
@@ -90,9 +92,9 @@ class Lane:
         self._max_observed_tokens = 0
         """The most tokens that the provider counted for a call, where those were more than were reserved; else 0."""
         for route in routes:
-            route.provider.on_limits = partial(self._learn, route)
+            route.provider.on_limits = partial(self.learn, route)
 
-    def begin(self, recorder: Recorder) -> None:
+    def begin(self, recorder: CallRecorder) -> None:
         """Begin another round: no worker yet, results go to this recorder. What was learnt about routes is kept."""
         self._recorder = recorder
         self.workers.clear()
@@ -101,8 +103,8 @@ class Lane:
 
     @property
     def at_work(self) -> bool:
-        """Whether any worker of this lane is still active."""
-        return any(not worker.done() for worker in self.workers)
+        """Whether any worker of this lane is still active, here or elsewhere."""
+        return self.elsewhere > 0 or any(not worker.done() for worker in self.workers)
 
     @property
     def waiting(self) -> int:
@@ -139,7 +141,7 @@ class Lane:
                     others = bool(self.routes.other_routes((route,)))
                     self._lane_events.waiting(route, self._clock.monotonic(), others=others)
                     self._lane_events.slowed(route)
-            if len(self._returns) == len(self.workers):
+            if self._returns and len(self._returns) == len(self.workers):
                 self._lane_events.all_wait(len(self._returns), min(self._returns.values()) - self._clock.monotonic())
 
     @property
@@ -352,14 +354,12 @@ class Lane:
             call.write_for(route)
             if route.gate.throttler is not None:
                 await route.gate.throttler.acquire()
-            slot = await self._recorder.announce(
-                step.trial, step.number, step.attempts + 1, route.number, call.reservation
-            )
+            slot = await self._announce(call, lease)
         except StoreError as error:  # the run knows already, and lets what is in flight come in
             self._cancel_unsent(call, lease)
             raise StoppedError from error
-        except asyncio.CancelledError:  # given up while it waited for the disk
-            self._cancel_unsent(call, lease)
+        except (asyncio.CancelledError, BudgetReachedError, LaneClosedError, StoppedError):
+            self._cancel_unsent(call, lease)  # given up while it waited for the disk, or refused by who keeps accounts
             raise
         step.attempts += 1
         step.tries += 1
@@ -392,6 +392,13 @@ class Lane:
         if self._strict:
             await self._recorder.safe()
         return reply
+
+    async def _announce(self, call: Call, lease: RouteLease) -> int:
+        """Put a call that is sent next on the account; returns what its record is handed over with."""
+        step = call.step
+        return await self._recorder.announce(
+            step.trial, step.number, step.attempts + 1, lease.route.number, call.reservation
+        )
 
     async def _lease(self, call: Call) -> RouteLease:
         """Wait for room on the disk, for the money and for a permit of one of the routes."""
@@ -447,18 +454,17 @@ class Lane:
     def _leave(self, lease: RouteLease, result: Result) -> None:
         """Release the permit, and report the result to gate and circuit."""
         route, reply, error = lease.route, result.reply, result.error
-        if reply is not None:
-            counted = (None, None) if reply.estimated else (reply.input_tokens, reply.output_tokens)
-            route.gate.done(lease.permit, *counted)
-        elif error is None or error.may_be_billed:
-            route.gate.done(lease.permit, None, None, replied=False)
-        else:
-            limited = error.fault is Fault.RATE_LIMITED
-            asked = error.retry_after if limited else None
-            route.gate.done(lease.permit, 0, 0, replied=False, rate_limited=limited, retry_after=asked)
-            if limited and (seconds := route.gate.held_for) > 0:
-                self._lane_events.held(route, seconds, route.gate.held_why)
-                self.routes.reroute_if_held(route)
+        usage = result.usage()
+        route.gate.done(
+            lease.permit,
+            usage.input_tokens,
+            usage.output_tokens,
+            replied=usage.replied,
+            rate_limited=usage.rate_limited,
+            retry_after=usage.retry_after,
+        )
+        if usage.rate_limited:
+            self.heed_hold(route)
         if error is not None and error.fault is Fault.TRANSIENT:
             wait = route.circuit.failed(probe=lease.probe)
             if wait is not None:
@@ -470,19 +476,24 @@ class Lane:
             self._lane_events.recovered(route)
             self.routes.notify_waiters()
 
+    def heed_hold(self, route: Route) -> None:
+        """Report a route that its gate holds, if it does, and send calls another way where that is for long."""
+        if (seconds := route.gate.held_for) > 0:
+            self._lane_events.held(route, seconds, route.gate.held_why)
+            self.routes.reroute_if_held(route)
+
     def _abandoned(self, lease: RouteLease) -> None:
         """The result of a call is unknown; after a probe another call may probe."""
         lease.route.circuit.abandoned(probe=lease.probe)
         if lease.probe:
             self.routes.notify_waiters()
 
-    def _learn(self, route: Route, limits: Limits, hold: float) -> None:
-        """Take over the limits in the headers of an answer."""
+    def learn(self, route: Route, limits: Limits, hold: float) -> None:
+        """Take over the limits in the headers of an answer, and hold a route for so many seconds."""
         route.gate.learn(limits)
         if hold > 0:
             route.gate.pause(hold)
-            self.routes.reroute_if_held(route)
-            self._lane_events.held(route, hold, route.gate.held_why)
+            self.heed_hold(route)
         if limits != Limits():
             self._lane_events.learnt(route, limits)
 
@@ -503,7 +514,7 @@ class Lane:
         self._counters.end(lease.route.name, result.fault, lease.permit.waited, counted)
         if self._lane_events.events.active:
             self._lane_events.ended(call.step, lease, result, cost)
-        self._recorder.attempt(
+        self._keep(
             AttemptRecord(
                 trial=call.step.trial,
                 step=call.step.number,
@@ -524,4 +535,11 @@ class Lane:
                 cut=call.request.cut,
             ),
             slot,
+            call,
+            result.usage(),
+            tokens,
         )
+
+    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: Usage, tokens: int | None) -> None:
+        """Hand a call that has ended over to be stored; `tokens` are all that it used, None where that is unknown."""
+        self._recorder.attempt(record, slot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +17,16 @@ from venire.judges.providers.batches.base import BatchProvider
 from venire.judges.providers.batches.file import FileBatches
 from venire.judges.providers.replay import REPLAY, ReplayProvider
 
-__all__ = ["EmbeddedProvider", "OpenRoute", "Secrets", "check_routes", "open_routes", "read_secrets"]
+__all__ = [
+    "EmbeddedProvider",
+    "OpenRoute",
+    "Secrets",
+    "check_routes",
+    "keys_of",
+    "open_elsewhere",
+    "open_routes",
+    "read_secrets",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,14 @@ def read_secrets(
     return found
 
 
+def keys_of(campaign: CampaignSettings, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables of an environment that hold keys and proxies of a campaign's judges."""
+    needed = {
+        name for judge, route in _routes(campaign.judges) for name in (route.key_variable, judge.lane.proxy_variable)
+    }
+    return {name: environ[name] for name in needed if name is not None and name in environ}
+
+
 def open_routes(
     campaign: CampaignSettings,
     judges: Sequence[JudgeSettings],
@@ -94,6 +112,17 @@ def open_routes(
     return [
         _open(campaign, judge, route, secrets[route.identity], inside, recorded) for judge, route in _routes(judges)
     ]
+
+
+def open_elsewhere(
+    campaign: CampaignSettings, judges: Sequence[JudgeSettings], inside: EmbeddedProvider | None
+) -> list[tuple[Identity, Provider]]:
+    """The routes of some judges in another process, with the keys of its environment; by route identity.
+
+    Raises InputError for a key that is missing there.
+    """
+    secrets = read_secrets(campaign, judges, os.environ)
+    return [(one.route.identity, one.provider) for one in open_routes(campaign, judges, secrets, inside, {})]
 
 
 def _open(

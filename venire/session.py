@@ -20,7 +20,7 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference, resolve
-from venire.endpoints import EmbeddedProvider, check_routes, open_routes, read_secrets
+from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, open_routes, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.vendors import find_price
 from venire.live.server import Answers, Pulse, serve
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from venire.configs.schema import Campaign
     from venire.live.guard import Guard
     from venire.live.pages import Pages
+    from venire.orchestrator.engines.ray_actors import RayCrew
+    from venire.orchestrator.engines.remote import RemoteEngine
     from venire.reports.board import Board
 
 __all__ = ["Embedded", "Session", "answer_key", "batch_price", "even_faults", "is_embedded", "judge_price"]
@@ -108,7 +110,7 @@ class Session:
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
     before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `release`: what is set
     aside for calls without an answer no longer counts as spent. `shard`: only a part of the plan is asked, into a
-    store of its own.
+    store of its own. `crew`: actors of a Ray cluster ask the calls.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -136,13 +138,14 @@ class Session:
         spends: bool = False,
         release: bool = False,
         shard: Shard | None = None,
+        crew: RayCrew | None = None,
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.whole = campaign.store
         """The store of the whole campaign; of a shard the session's own is beside it."""
-        self.shard = shard
+        self.shard, self._crew = shard, crew
         if shard is not None:
             campaign = sharded(campaign, shard)
         self.campaign = campaign = with_contexts(campaign)
@@ -169,7 +172,8 @@ class Session:
 
     def __enter__(self) -> Session:
         made_here = not self.campaign.store.exists()
-        self.store = open_store(self.campaign.store, clock=self.clock)
+        under_way = frozenset() if self._crew is None else self._crew.under_way
+        self.store = open_store(self.campaign.store, clock=self.clock, under_way=under_way)
         with contextlib.ExitStack() as undo:
             undo.push(partial(self._give_up, made_here))
             self._refuse_change()
@@ -299,6 +303,7 @@ class Session:
                     if one.batches is not None:
                         stack.push_async_callback(one.batches.close)
                 await check_routes(self.campaign, opened, warn)
+                engine = None if self._crew is None else self._remote_engine(self._crew, inside, events, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
                 if not virtual:  # nobody can follow a run on a clock that jumps
@@ -337,6 +342,7 @@ class Session:
                         batches={} if live else {one.route.identity: one.batches for one in opened if one.batches},
                         batch_prices=self.batch_prices,
                         polling=polling,
+                        engine=engine,
                     )
                 pulse.ending = summary.ending.value
                 return summary
@@ -348,6 +354,24 @@ class Session:
         self.planned = self.planned if self.rounds is None else self.rounds.planned
         self._take_answers()
         return summary
+
+    def _remote_engine(
+        self,
+        crew: RayCrew,
+        inside: EmbeddedProvider | None,
+        events: Events | None,
+        warn: Callable[[str], None] | None,
+    ) -> RemoteEngine:
+        """The engine that has the actors of a cluster ask."""
+        judges = [judge for judge in self.campaign.judges if judge.recorded is None]
+        return crew.engine(
+            self.store.constant,
+            self.campaign,
+            partial(open_elsewhere, self.campaign, judges, inside),
+            clock=self.clock,
+            events=events or Events(self.clock),
+            warn=warn,
+        )
 
     def _take_answers(self) -> None:
         """Turn the contestants' answers into completions, and those of editors into edited copies."""

@@ -74,7 +74,6 @@ class TrialRunner:
 
         Raises what `Lane.ask` raises of a call that is not sent, and UnreadableError likewise.
         """
-        assert self._recorder is not None  # a round was begun
         protocol = PROTOCOLS[judge.protocol].talk
         trial, material = stage(pending, self._keys[judge.name], judge.protocol)
         start, budget = self._clock.monotonic(), self._budgets[pending.respondent]

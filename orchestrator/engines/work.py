@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from venire.arena.campaigns import JudgeSettings, TokenPrice
 from venire.arena.errors import StoreError
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.engines.trial import TrialRunner
+from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.lane import Lane
+from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.trial_states import PendingTrial
+from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Engine", "LaneWork", "RoundWork", "TrialSource"]
+__all__ = ["Engine", "LaneWork", "RoundAccount", "RoundWork", "TrialSource"]
 
 
 class TrialSource(Protocol):
@@ -46,6 +50,17 @@ class LaneWork(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class RoundAccount:
+    """Where the calls of a round are paid for and put on record."""
+
+    store: Store
+    recorder: Recorder
+    counters: CallCounters
+    budgets: Mapping[int, BudgetView]
+    """By respondent number."""
+
+
+@dataclass(frozen=True, slots=True)
 class RoundWork:
     """What all lanes of a round share."""
 
@@ -58,11 +73,15 @@ class RoundWork:
     """No further call is sent."""
     nobody_left: asyncio.Event
     """No further trial is begun."""
-    done_asking: Container[int]
+    done_asking: Collection[int]
     """Respondents that are asked no further trial."""
+    unreadable: Collection[int]
+    """Of these, those that are sent no further call either."""
     cannot_pay: Callable[[int, str], None]
     """Called with a respondent whose next call no budget covers, and a sentence that names the budget."""
     store_failed: Callable[[StoreError], None]
+    account: RoundAccount | None = None
+    """Where calls are paid and put on record, for an engine that grants those of others; lanes of this process know."""
     issued: NDArray[np.bool_] | None = None
     """Which trials were handed out, by number: none may be twice. None: that is held elsewhere."""
 

@@ -167,6 +167,10 @@ class Gate:
         now = self._clock.monotonic()
         return None if self._opens(now, load) > now else self._grant(now, load)
 
+    def admit(self, load: Load) -> Permit:
+        """A permit for a call that was sent already, whatever the limits are: those that come later wait for it."""
+        return self._grant(self._clock.monotonic(), load)
+
     async def take(self, load: Load) -> Permit:
         """Wait for the permit of one call. Cancelled: nothing was taken."""
         permit = self.take_now(load)

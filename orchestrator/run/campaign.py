@@ -15,7 +15,7 @@ import numpy as np
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, QualitySettings, RouteSettings, TokenPrice
 from venire.arena.clock import Clock
-from venire.arena.errors import StoreError
+from venire.arena.errors import InputError, StoreError, VenireError
 from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
@@ -25,7 +25,7 @@ from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.feed import Feed
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.trial import TrialRunner
-from venire.orchestrator.engines.work import Engine, LaneWork, RoundWork
+from venire.orchestrator.engines.work import Engine, LaneWork, RoundAccount, RoundWork
 from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane
@@ -134,7 +134,7 @@ async def run_campaign(
         return await run.go(providers, prices, progress)
 
 
-def _first(errors: BaseExceptionGroup[StoreError]) -> StoreError:
+def _first(errors: BaseExceptionGroup[VenireError]) -> VenireError:
     """The first of some errors, which groups of tasks may have put into groups."""
     found = errors.exceptions[0]
     return _first(found) if isinstance(found, BaseExceptionGroup) else found
@@ -459,8 +459,10 @@ class _CampaignRun:
             self.halt,
             self.nobody_left,
             self.done_asking,
+            self.unreadable,
             self._cannot_pay,
             self._on_error,
+            RoundAccount(self.store, self.recorder, self.counters, self.budgets),
             self.issued,
         )
         try:
@@ -470,7 +472,7 @@ class _CampaignRun:
                     ask_live = partial(self._ask_live, group, work, lanes)
                     left = self.wave_left.get(identity, self.pending.of())
                     group.create_task(self._ask_in_waves(wave_lane, left, ask_live))
-        except* StoreError as errors:
+        except* (StoreError, InputError) as errors:
             raise _first(errors) from None
         if not self.halt.is_set():
             for _, lane, _ in lanes:

@@ -89,6 +89,10 @@ update attempt set reserved = 0, reserved_tokens = 0 where campaign = $campaign 
 -- Which attempts of these trials are on record.
 select trial, step, number from attempt where trial in (select unnest($trials));
 
+-- name: attempts_sent
+-- When each attempt of these trials was sent: an attempt keeps that, whichever number it is given.
+select trial, step, sent_at from attempt where trial in (select unnest($trials));
+
 -- name: first_forecast
 -- What was expected when the plan in force was first run.
 select e.detail from event e join campaign c on c.id = e.campaign join round r on r.campaign = c.id and r.number = c.in_force

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,12 +43,14 @@ def open_store(
     clock: Clock | None = None,
     accept_loss: bool = False,
     shows: bool = False,
+    under_way: Collection[tuple[int, int, int]] = (),
 ) -> Store:
     """Open a store, making the file when it is not there and `create` is true.
 
     Migrations are applied, and what a run that ended without notice left in its journal is brought in. With `to_read`,
     for those who write nothing, a store that cannot be written (on a read-only file system, or of another user) is
     opened as it is: without a lock, and nothing of it is changed. `shows`: for pages, as the message to others says.
+    `under_way`: calls that are not lost with the last run, since other processes have them (see `recovery.recover`).
 
     Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
     `accept_loss` is true), and for one that would have to be changed to be read; StoreHeldError when another process
@@ -90,7 +92,7 @@ def open_store(
             store = Store(path, connection, lock, clock)
             if not to_read:
                 _refuse_beside_rescued(store)
-            store.recovered = recover(store, accept_loss=accept_loss)
+            store.recovered = recover(store, accept_loss=accept_loss, under_way=under_way)
             _OPEN.add(store)
             return store
         except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ class _TakenBack(Exception):
     """A row that would have been taken."""
 
 
-def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
+def recover(store: Store, *, accept_loss: bool = False, under_way: Collection[tuple[int, int, int]] = ()) -> Recovered:
     """Bring what a run left in its journal into the store; the journal goes once all of it is in the file.
 
     Each step is one commit that is known again when it was made already, so that a kill in here changes nothing.
+    `under_way` are the trial, step and number of calls that other processes still have in flight, or an answer to.
 
     Raises InputError when the journal is another store's, or knows of commits that the store no longer has, unless
     `accept_loss` is true; StoreError when the store cannot be written.
@@ -51,7 +53,7 @@ def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
             f"{error}. What the last run could not write is still kept in {journal_path(store.path)}: make room on the "
             "disk and try again"
         ) from error
-    lost = _unanswered(store, left)
+    lost = [one for one in _unanswered(store, left) if (one.trial, one.step, one.number) not in under_way]
     found = Recovered(len(lost), sum(one.reserved for one in lost), replies, gone)
     if lost:
         with store.commit() as commit:

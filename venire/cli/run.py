@@ -41,6 +41,13 @@ def run(
         None, "--shard", metavar="N/OF", help="Ask one part of the plan, such as 3/8, into a store of its own."
     ),
     take: list[str] = typer.Option([], "--take", metavar="N/OF", help="With --shard: ask what another part has left."),
+    engine: str = typer.Option(
+        "local", "--engine", metavar="local|ray[:ADDRESS]", help="Who sends the calls: this process, or a Ray cluster."
+    ),
+    actors: int | None = typer.Option(None, "--actors", min=1, help="With Ray: how many actors; default one a node."),
+    lease: str = typer.Option(
+        "10s", "--lease", metavar="TIME", help="With Ray: after how long of silence others ask an actor's trials."
+    ),
     serve: str | None = SERVE,
     otel: bool | None = typer.Option(
         None, "--otel/--no-otel", help="Send traces and metrics by OpenTelemetry, to where OTEL_* variables say."
@@ -61,9 +68,14 @@ def run(
       venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --batch gpt-4.1 --detach # half the price, hours later
       venire run first/campaign.toml --shard 3/8   # one of eight processes: venire store merge
+      venire run first/campaign.toml --engine ray:auto --actors 4 # by actors of a Ray cluster
     """
+    from contextlib import ExitStack
+
     from venire.cli.options import agree, environment, page_guard, seconds_of
     from venire.configs.loading import in_batches, load_campaign
+    from venire.endpoints import keys_of
+    from venire.orchestrator.engines.ray_cluster import EngineChoice
     from venire.orchestrator.planning.sharding import Shard
     from venire.orchestrator.run.wave_lane import Polling
     from venire.render.outcome import show_outcome
@@ -81,11 +93,25 @@ def run(
     if take and shard is None:
         raise InputError("--take is for one of several shards: give --shard too, such as --shard 3/8 --take 5/8")
     part = None if shard is None else Shard.read(shard, take)
-    watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
-    with (
-        watching as observers,
-        Session(campaign, amend=amend, spends=True, release=release_unanswered, shard=part) as session,
-    ):
+    choice = EngineChoice.read(engine)
+    if actors is not None and not choice.is_ray:
+        raise InputError("--actors is for a Ray cluster: give --engine ray too")
+    store = campaign.store if part is None else part.store(campaign.store)
+    with ExitStack() as stack:
+        crew = None
+        if choice.is_ray:
+            from venire.orchestrator.engines.ray_actors import ray_crew
+
+            seconds = seconds_of(lease, "--lease")
+            crew = stack.enter_context(
+                ray_crew(choice, store, number=actors, lease_seconds=seconds, environ=keys_of(campaign, environ))
+            )
+        observers = stack.enter_context(
+            observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
+        )
+        session = stack.enter_context(
+            Session(campaign, amend=amend, spends=True, release=release_unanswered, shard=part, crew=crew)
+        )
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

@@ -1,0 +1,198 @@
+"""Actors of a Ray cluster that ask for a campaign: started, found again by name, spoken to, and ended.
+
+They are detached: one whose coordinator is killed keeps what it was told, and the next coordinator of the same store
+goes on with it. Ray restarts an actor whose process ends, and repeats no call of its own accord: a repeated call would
+be paid twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from venire.arena.campaigns import CampaignSettings
+from venire.arena.clock import Clock
+from venire.arena.errors import VenireError
+from venire.orchestrator.engines.asker import Asker
+from venire.orchestrator.engines.messages import Begun, Down, Link, LinkLostError, Setup, Up
+from venire.orchestrator.engines.ray_cluster import NAMESPACE, EngineChoice, cluster
+from venire.orchestrator.engines.remote import LEASE_SECONDS, OpenProviders, RemoteEngine
+from venire.orchestrator.recording.events import Events
+from venire.storage.store.journal import read_journal
+
+__all__ = ["RayCrew", "ray_crew"]
+
+_STAND_BY_SECONDS = 5.0
+"""For which an actor of a coordinator that is gone may take to answer; then it is ended."""
+_PREFIX = "asker"
+
+
+class RayCrew:
+    """The actors that ask for one store. Made by `ray_crew`."""
+
+    def __init__(self, ray: Any, number: int | None, lease_seconds: float) -> None:
+        self._ray = ray
+        self.lease_seconds = lease_seconds
+        self._links: list[_RayLink] = []
+        self._survivors: dict[Link, Begun] = {}
+        self.number = number or max(1, sum(bool(node["Alive"]) for node in ray.nodes()))
+        """How many actors there are to be."""
+
+    @property
+    def survivors(self) -> Mapping[Link, Begun]:
+        """Actors of a coordinator that is gone, with what they have."""
+        return self._survivors
+
+    @property
+    def under_way(self) -> frozenset[tuple[int, int, int]]:
+        """Trial, step and number of every call that these have in flight, or an answer to."""
+        found: set[tuple[int, int, int]] = set()
+        for begun in self._survivors.values():
+            found.update((one.trial, one.step, one.number) for one in begun.out.values())
+            said = [one.record for one in begun.unacknowledged]
+            found.update((record.trial, record.step, record.number) for record in said)
+        return frozenset(found)
+
+    def find(self, store_id: bytes) -> None:
+        """Tell all actors of a store that are not known yet to stand by; one that does not answer is ended."""
+        prefix = f"{_PREFIX}-{store_id.hex()}-"
+        known = {link.name for link in self._links}
+        for found in self._ray.util.list_named_actors(all_namespaces=True):
+            name = found["name"]
+            if found["namespace"] != NAMESPACE or not name.startswith(prefix) or name in known:
+                continue
+            with suppress(ValueError):  # it ended meanwhile
+                link = _RayLink(self._ray, self._ray.get_actor(name, namespace=NAMESPACE), name)
+                begun = link.stand_by(_STAND_BY_SECONDS)
+                if begun is None:
+                    link.end()
+                else:
+                    self._links.append(link)
+                    self._survivors[link] = begun
+
+    def hire(self, store_id: bytes) -> Sequence[Link]:
+        """All actors of a store: those that are there, and as many new ones as are wanted."""
+        self.find(store_id)
+        remote = self._ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)(Asker)
+        options = {"lifetime": "detached", "namespace": NAMESPACE, "scheduling_strategy": "SPREAD"}
+        while len(self._links) < self.number:
+            name = f"{_PREFIX}-{store_id.hex()}-{uuid4().hex[:8]}"
+            self._links.append(_RayLink(self._ray, remote.options(name=name, **options).remote(), name))
+        return tuple(self._links)
+
+    def engine(
+        self,
+        store_id: bytes,
+        campaign: CampaignSettings,
+        open_providers: OpenProviders,
+        *,
+        clock: Clock,
+        events: Events,
+        warn: Callable[[str], None] | None,
+    ) -> RemoteEngine:
+        """The engine that has these actors ask."""
+        links = self.hire(store_id)
+        survivors, self._survivors = self._survivors, {}
+        return RemoteEngine(
+            links,
+            campaign,
+            open_providers,
+            clock=clock,
+            events=events,
+            warn=warn,
+            lease_seconds=self.lease_seconds,
+            survivors=survivors,
+        )
+
+    def close(self) -> None:
+        """End all actors."""
+        for link in self._links:
+            link.end()
+
+
+@contextmanager
+def ray_crew(
+    choice: EngineChoice,
+    store: Path,
+    *,
+    number: int | None = None,
+    lease_seconds: float = LEASE_SECONDS,
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[RayCrew]:
+    """Actors of a cluster for a store, while the context lasts; those that a killed run of it left are found first.
+
+    `number` None: one a node. `environ` are variables for the processes of a cluster that is started here. Raises as
+    `cluster` does.
+    """
+    with cluster(choice, environ) as ray:
+        crew = RayCrew(ray, number, lease_seconds)
+        if store.exists() and (left := read_journal(store)) is not None:
+            crew.find(left.store_id)
+        try:
+            yield crew
+        finally:
+            crew.close()
+
+
+class _RayLink:
+    """The way to one actor of a cluster; see `messages.Link`."""
+
+    def __init__(self, ray: Any, handle: Any, name: str) -> None:
+        self._ray, self._handle = ray, handle
+        self.name = name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _RayLink) and other.name == self.name
+
+    async def begin(self, lease: int, setup: Setup | None) -> Begun:
+        """See `Link.begin`."""
+        begun: Begun = await self._answer(self._handle.begin.remote(lease, setup))
+        return begun
+
+    async def exchange(self, down: Down) -> Up:
+        """See `Link.exchange`."""
+        up: Up = await self._answer(self._handle.exchange.remote(down))
+        return up
+
+    async def _answer(self, reference: Any) -> Any:
+        exceptions = self._ray.exceptions
+        try:
+            return await reference
+        except exceptions.RayTaskError as error:
+            if isinstance(error.cause, VenireError):
+                raise error.cause from None
+            raise
+        except exceptions.RayError as error:
+            raise LinkLostError(_reason(error)) from None
+
+    def stand_by(self, seconds: float) -> Begun | None:
+        """Have the actor end its lease; None where it does not answer in time."""
+        try:
+            begun: Begun = self._ray.get(self._handle.begin.remote(0, None), timeout=seconds)
+        except self._ray.exceptions.RayError:
+            return None
+        return begun
+
+    async def kill(self) -> None:
+        """See `Link.kill`; Ray starts another process for it."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(self._handle, no_restart=False)
+
+    def end(self) -> None:
+        """End the actor for good."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(self._handle)
+
+
+def _reason(error: Exception) -> str:
+    """What happened to an actor, in few words."""
+    name = type(error).__name__
+    if name == "ActorUnavailableError":
+        return "cannot be reached, or its process has ended"
+    return "was lost: its process or its node has ended" if name == "ActorDiedError" else f"was lost ({name})"

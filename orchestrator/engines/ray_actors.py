@@ -59,7 +59,7 @@ class RayCrew:
     def find(self, store_id: bytes) -> None:
         """Tell all actors of a store that are not known yet to stand by; one that does not answer is ended."""
         prefix = f"{_PREFIX}-{store_id.hex()}-"
-        known = {link.name for link in self._links}
+        known = {link.full_name for link in self._links}
         for found in self._ray.util.list_named_actors(all_namespaces=True):
             name = found["name"]
             if found["namespace"] != NAMESPACE or not name.startswith(prefix) or name in known:
@@ -142,13 +142,9 @@ class _RayLink:
 
     def __init__(self, ray: Any, handle: Any, name: str) -> None:
         self._ray, self._handle = ray, handle
-        self.name = name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _RayLink) and other.name == self.name
+        self.full_name = name
+        """In the cluster."""
+        self.name = name.rpartition("-")[2]
 
     async def begin(self, lease: int, setup: Setup | None) -> Begun:
         """See `Link.begin`."""

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError
@@ -73,7 +74,11 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
         with cluster(EngineChoice("ray")) as ray:
             print(len(ray.nodes()))
     """
+    if choice.address is None:
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # one node, which listens on loopback alone
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if choice.address is not None and _has_token():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster asks for the token where it found one at its start
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or a warning about accelerators
     try:
         import ray
@@ -102,6 +107,12 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
         yield ray
     finally:
         ray.shutdown()
+
+
+def _has_token() -> bool:
+    """Whether this user has a token for clusters, which Ray itself reads."""
+    named = "RAY_AUTH_TOKEN" in os.environ or "RAY_AUTH_TOKEN_PATH" in os.environ
+    return named or (Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _no_cluster(address: str, why: str) -> str:

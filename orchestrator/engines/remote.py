@@ -658,10 +658,12 @@ class _Round:
         if one.in_doubt and record.reply is not None:
             self.engine.losses.late += 1
             self.engine.losses.late_cost += counted
+        slot = one.slot
         if one.of is not None and one.in_doubt and one.of.numbers[one.step] > one.number:
             # Somebody else asks this step by now, whose reply counts: the first by number does.
-            one.of.numbers[one.step] += 1
-            record = record._replace(number=one.of.numbers[one.step])
+            one.of.numbers[one.step] = one.number = one.of.numbers[one.step] + 1
+            slot = self.account.recorder.renumber(slot, one.trial, one.step, one.number, one.lane, one.reservation)
+        record = record._replace(number=one.number)
         counters = self.account.counters
         counters.sending.discard(one)
         counters.answered += record.reply is not None
@@ -681,7 +683,7 @@ class _Round:
                     lane.heed_hold(route)
             counters.end(route.name, record.fault, one.waited, counted)
         one.budget.settle(one.reservation, record.cost, report.tokens)
-        self.account.recorder.attempt(record, one.slot)
+        self.account.recorder.attempt(record, slot)
         self._resolved(one, counted)
 
     def _bury(self, actor: _Actor) -> None:
@@ -735,21 +737,25 @@ class _Round:
         """Go on with what an actor has of a coordinator that is gone: calls in flight, and answers not on disk."""
         actor.process = begun.process
         said = {one.call: one for one in begun.unacknowledged}
-        trials = sorted({one.record.trial for one in said.values()})
-        sent = {tuple(row) for row in self.account.store.read("attempts_sent", trials=trials)} if trials else set()
+        trials = sorted({one.record.trial for one in said.values()} | {one.trial for one in begun.out.values()})
+        sent = {tuple(row) for row in self.account.store.read("attempts_sent", trials=trials)}
         for call, one in said.items():
             record = one.record
             if (record.trial, record.step, record.sent_at) in sent:
                 actor.on_disk.add(call)
                 continue
             reservation = Reservation(record.reserved, record.reserved_tokens)
-            number = CallOut(record.trial, record.step, record.number, record.lane, one.respondent, reservation, None)
-            await self._take_over(actor, call, number)
+            ended = CallOut(record.trial, record.step, record.number, record.lane, one.respondent, reservation, None)
+            await self._take_over(actor, call, ended)
         for call, under_way in begun.out.items():
             await self._take_over(actor, call, under_way)
 
     async def _take_over(self, actor: _Actor, call: int, under_way: CallOut) -> None:
         account, clock = self.account, self.engine.clock
+        known = account.store.read("attempts_of", trials=[under_way.trial])
+        numbers = {number for _, step, number in known if step == under_way.step}
+        if under_way.number in numbers:  # another command has opened the store meanwhile, and took it for unanswered
+            under_way = under_way._replace(number=max(numbers) + 1)
         whole = next(iter(account.budgets.values()))
         budget = account.budgets.get(under_way.respondent) or BudgetView(whole.accounts[:1])
         budget.hold(under_way.reservation)
@@ -762,6 +768,7 @@ class _Round:
             *under_way[:5], under_way.reservation, budget, slot, clock.wall(), 0.0, route, permit, None
         )
         account.counters.sending.add(out)
+        account.counters.calls += 1
         self.away.setdefault(under_way.trial, [])
 
     async def _wind_up(self) -> None:

@@ -247,6 +247,15 @@ class Recorder:
         """Take a call off the campaign's account that was announced and then not sent."""
         self._journal.withdraw(slot)
 
+    def renumber(self, slot: int, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
+        """Announce a call that was sent under another number; returns its new slot.
+
+        A slot keeps what was announced in it until it is used again: after a crash the call would else count twice.
+        """
+        renumbered = self._journal.announce(trial, step, number, lane, reservation.money, reservation.tokens)
+        self._journal.withdraw(slot)
+        return renumbered
+
     def _release(self) -> None:
         """Give the slots back whose attempts are on disk."""
         announced, written = self._announced, self._writer.written

@@ -1,0 +1,145 @@
+"""Ray clusters of a few nodes on this machine, for tests: on loopback, in processes that end with the test.
+
+Every process carries a mark in its environment, by which a test finds those that it may kill.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+__all__ = ["LOOPBACK", "RayCluster", "ray_nodes"]
+
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Where this variable is 0, Ray keeps to 127.0.0.1, and to one node; its own default elsewhere than on Linux."""
+_MARK = "VENIRE_TEST_CLUSTER"
+_UP_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A cluster that runs: its address, and the mark of its processes."""
+
+    address: str
+    mark: str
+    several: bool
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Variables of whoever speaks to it: its token, and whether it keeps to loopback."""
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.mark}
+        return token | {LOOPBACK: "1" if self.several else "0"}
+
+    def processes(self) -> list[int]:
+        """All processes of the cluster."""
+        return [pid for pid in _pids() if _has_mark(pid, self.mark)]
+
+    def actors(self) -> list[int]:
+        """The processes in which actors ask."""
+        return [pid for pid in self.processes() if _command(pid).startswith("ray::Asker")]
+
+    def memory(self, *others: int) -> int:
+        """Bytes that the cluster and some other processes have for themselves, shared pages divided among them."""
+        return sum(_proportional(pid) for pid in {*self.processes(), *others})
+
+
+@contextmanager
+def ray_nodes(number: int = 1) -> Iterator[RayCluster]:
+    """A cluster of so many nodes on this machine.
+
+    One node listens on 127.0.0.1 alone. Several listen on all addresses: make them in a network of their own.
+    """
+    with ExitStack() as stack:
+        folder = tempfile.mkdtemp(prefix="venire-torture-", dir="/tmp")  # sockets have short paths
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        cluster = RayCluster(f"127.0.0.1:{_free_port()}", uuid4().hex, number > 1)
+        stack.callback(_end, cluster)
+        head = ["--head", "--port", cluster.address.rpartition(":")[2], "--temp-dir", folder]
+        head += ["--include-dashboard", "false"]
+        for node in range(number):
+            words = head if node == 0 else ["--address", cluster.address]
+            stack.enter_context(_node(cluster, words, Path(folder), node))
+            _wait_until_up(cluster, folder, node)
+        yield cluster
+
+
+@contextmanager
+def _node(cluster: RayCluster, words: list[str], folder: Path, node: int) -> Iterator[None]:
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--node-ip-address", "127.0.0.1"]
+    command += ["--num-cpus", "1", "--object-store-memory", str(80 << 20), "--disable-usage-stats", *words]
+    environ = os.environ | cluster.environ | {_MARK: cluster.mark}
+    with (folder / f"node-{node}.out").open("wb") as out:
+        process = subprocess.Popen(command, env=environ, stdout=out, stderr=out, start_new_session=True)
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_up(cluster: RayCluster, folder: str, node: int) -> None:
+    host, _, port = cluster.address.rpartition(":")
+    deadline = time.monotonic() + _UP_SECONDS
+    out = Path(folder) / f"node-{node}.out"
+    while b"Ray runtime started" not in out.read_bytes():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"a node of the cluster did not start: {out.read_text()}")
+        time.sleep(0.1)
+    socket.create_connection((host, int(port)), timeout=5).close()
+
+
+def _end(cluster: RayCluster) -> None:
+    """Kill what is left of a cluster, and nothing else."""
+    for pid in cluster.processes():
+        if pid != os.getpid():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _has_mark(pid: int, mark: str) -> bool:
+    try:
+        return f"{_MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _proportional(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss:"))

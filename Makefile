@@ -11,13 +11,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 ROOMS := arena configs judges storage ratings orchestrator reports pages simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow test-browser torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page bench-report bench-batches coverage fuzz agreement figures screens notebook examples lint lock clean
+.PHONY: help install demo test collected test-slow test-browser test-ray torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page bench-report bench-batches coverage fuzz agreement figures screens notebook examples lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
 	@echo "make test       set up, lint, check types, run the tests; ROOM=ratings runs those of one room alone"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make test-browser  the web pages in a real browser; installs Debian's chromium where there is none"
+	@echo "make test-ray   what runs on Ray, on a cluster of this machine; installs Ray (285 MB) into the environment"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and kill some at each step of a batch; check their books (ROUNDS=200 SEED=0)"
 	@echo "make fuzz       a million random and hostile replies to the rules that read verdicts (COUNT=1000000 SECONDS=900)"
 	@echo "make agreement  how often these rules read recorded judges as published; VENIRE_DATA names the records"
@@ -31,7 +32,7 @@ help:
 	@echo "make screens    take pictures of the web pages into docs/screens/; VENIRE_DATA names the records"
 	@echo "make notebook   run the cells of examples/notebook.ipynb and keep what they show"
 	@echo "make examples   run the demo and the notebook, and keep in examples/ what they leave, with the demo's report"
-	@echo "make lock       renew requirements.lock (needs uv)"
+	@echo "make lock       renew requirements.lock and requirements-ray.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
 
 install: $(VENV)/.installed
@@ -80,6 +81,16 @@ test-browser: install
 		$(APT_GET) install -y chromium-headless-shell || $(APT_GET) install -y chromium || \
 		{ echo "the browser tests need Chromium: install the package chromium, or Chrome, so that one of these is on PATH: $(BROWSERS)"; exit 2; }
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "$(BROWSER)" tests/browser
+
+# Ray is an extra: only its tests need it. RAY=ray runs those that are slow as well.
+RAY ?= ray and not slow
+
+test-ray: $(VENV)/.installed-ray
+	$(BIN)/pytest -q -m "$(RAY)"
+
+$(VENV)/.installed-ray: $(VENV)/.installed requirements-ray.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-ray.lock
+	@touch $@
 
 ROUNDS ?= 200
 SEED ?= 0
@@ -198,9 +209,11 @@ notebook: install
 examples: install notebook
 	$(BIN)/python examples/make_demo.py
 
-# One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
+# One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address. That of Ray
+# keeps to the versions of the first, since both are installed side by side.
 lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements.lock
+	uv pip compile --group pyproject.toml:ray --constraint requirements.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements-ray.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build dist

@@ -6,14 +6,19 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
 from ry import Client
 
+from tests.processes import still_running
 from venire.judges.providers import Endpoint, connections, http_provider
+from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
 from venire.orchestrator.recording.events import Events
 from venire.storage.store import connection
 
@@ -31,6 +36,31 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """So that nothing is taken for a leak."""
     gc.unfreeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Ray is an extra, so its tests are skipped without it, before their fixtures start anything."""
+    if item.get_closest_marker("ray") and find_spec("ray") is None:
+        pytest.skip("needs Ray: `make test-ray` installs it and runs this")
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[Any]:
+    """The module `ray`, connected to a cluster of this machine, one for all tests; whoever asks for Ray joins it."""
+    with cluster(EngineChoice("ray")) as ray:
+        yield ray
+
+
+@pytest.fixture
+def nothing_left_of_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Commands that this test starts leave none of Ray's processes and files behind, some seconds after their end."""
+    mark = f"VENIRE_TEST_MARK={uuid4()}"
+    monkeypatch.setenv(*mark.split("="))
+    before = set(Path("/tmp").glob("venire-ray-*"))
+    yield
+    assert still_running(mark, seconds=10.0) == []
+    assert set(Path("/tmp").glob("venire-ray-*")) <= before
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ HOMES = {
     "tenacity": ("orchestrator/",),
     "asyncio_throttle": ("orchestrator/",),
     "scipy": ("ratings/",),
+    "ray": ("orchestrator/engines/ray_",),
     "pydantic": ("configs/",),
     "dotenv": ("configs/",),
     "typer": ("venire/cli/",),
@@ -145,8 +146,11 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
 }
 """Packages and modules of a room, the lowest first; each imports those of lower rows alone, for types as well."""
-SLOW = ("litellm", "scipy.optimize", "scipy.stats")
-"""Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
+SLOW = ("litellm", "ray", "scipy.optimize", "scipy.stats")
+"""Imported in the function that needs it: each takes the better part of a second or more of every command's start.
+
+Ray is an extra as well: a module that imports it at its start could not be imported without it.
+"""
 
 
 @cache
@@ -182,6 +186,18 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
                     yield node.lineno, argument.value, False
 
 
+def at_start(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that importing a file carries out: none inside functions, none for types alone."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.Import | ast.ImportFrom):
+            yield inner
+        elif isinstance(inner, ast.If) and name_of(inner.test) == "TYPE_CHECKING":
+            for other in inner.orelse:
+                yield from at_start(other)
+        elif not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from at_start(inner)
+
+
 def violations(path: str, source: str) -> list[str]:
     """What a file of the house does that its room may not."""
     tree = parse(source)
@@ -204,9 +220,9 @@ def violations(path: str, source: str) -> list[str]:
             found.append(f"{where}: a server among the providers")
         if path.startswith(STANDARD_ONLY) and not standard(top) and not (top == "numpy" and typed):
             found.append(f"{where}: arena is standard library only, numpy for types alone: {name}")
-    for node in tree.body:
-        names = [name for _, name, _ in imports(node)] if isinstance(node, ast.Import | ast.ImportFrom) else []
-        found += [f"{path}:{node.lineno}: {name} slows every start" for name in names if name.startswith(SLOW)]
+    for node in at_start(tree):
+        slow = [name for _, name, _ in imports(node) if name.startswith(SLOW)]
+        found += [f"{path}:{node.lineno}: {name} slows every start" for name in slow]
     for node in ast.walk(tree):
         concurrent = isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncWith | ast.AsyncFor)
         if concurrent and not path.startswith(ASYNC_HOMES):
@@ -421,6 +437,10 @@ PLANTED = [
     ("storage/store/store.py", "from . import sql"),
     ("storage/store/store.py", "from importlib import import_module\nimport_module('venire.ratings')"),
     ("orchestrator/planning/plan.py", "import uvloop"),
+    ("orchestrator/run/campaign.py", "def f() -> None:\n    import ray"),
+    ("venire/experiments/experiment.py", "def f() -> None:\n    from ray.util import ActorPool"),
+    ("orchestrator/engines/ray_cluster.py", "import ray"),
+    ("orchestrator/engines/ray_cluster.py", "try:\n    from ray import ObjectRef\nexcept ImportError:\n    pass"),
 ]
 
 
@@ -429,3 +449,9 @@ def test_a_forbidden_import_is_seen(path: str, line: str) -> None:
     source = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).exists() else ""
     assert violations(path, source) == []
     assert violations(path, f"{source}\n{line}\n") != []
+
+
+def test_ray_is_imported_where_it_is_needed() -> None:
+    inside = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ray\ndef f() -> None:\n    import ray\n"
+    assert violations("orchestrator/engines/ray_cluster.py", inside) == []
+    assert len(violations("orchestrator/engines/work.py", inside)) == 2

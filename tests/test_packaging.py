@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -68,9 +69,27 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_lock_has_hashes_and_no_address() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    pinned = [line for line in lock.splitlines() if line[:1].isalnum()]
-    assert len(pinned) > 50
-    assert lock.count("--hash=sha256:") >= len(pinned)
+def pinned(name: str) -> dict[str, str]:
+    """The version of each package of a lock, with the marker that says where it is installed."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return dict(line.removesuffix(" \\").split("==", 1) for line in lines if line[:1].isalnum())
+
+
+@pytest.mark.parametrize(("name", "least"), [("requirements.lock", 50), ("requirements-ray.lock", 10)])
+def test_a_lock_has_hashes_and_no_address(name: str, least: int) -> None:
+    lock = (ROOT / name).read_text(encoding="utf-8")
+    assert len(pinned(name)) > least
+    assert lock.count("--hash=sha256:") >= len(pinned(name))
     assert "://" not in lock
+
+
+def test_the_lock_of_ray_can_be_installed_beside_the_other() -> None:
+    main, ray = pinned("requirements.lock"), pinned("requirements-ray.lock")
+    assert "ray" in ray.keys() - main.keys()
+    both = main.keys() & ray.keys()
+    assert {name: ray[name].split(" ;")[0] for name in both} == {name: main[name].split(" ;")[0] for name in both}
+
+
+def test_the_extra_and_the_lock_of_ray_have_one_range() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["optional-dependencies"]["ray"] == project["dependency-groups"]["ray"]

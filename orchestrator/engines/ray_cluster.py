@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from venire.arena.errors import InputError
@@ -26,6 +27,9 @@ _OBJECT_STORE = 80 << 20
 """Bytes of shared memory of a cluster that is started here: messages go from process to process without it."""
 
 _CONNECT_SECONDS = 5.0
+
+_TEMPORARY = "/tmp"
+"""For the files of a cluster that is started here. TMPDIR may be too long for the path of a Unix socket."""
 
 _ADDRESS = re.compile(r"(auto|(ray://)?[^\s/:]+:\d{1,5})")
 
@@ -68,14 +72,13 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
     """The module `ray`, connected while the context lasts.
 
     A cluster that is started here binds to loopback, has no dashboard, sends no usage statistics, and its processes
-    find `environ` beside their own environment. Raises InputError where Ray is not installed or no cluster answers.
+    find `environ` beside their own environment; at the end its processes and files are gone. Raises InputError where
+    Ray is not installed or no cluster answers.
 
     Example:
         with cluster(EngineChoice("ray")) as ray:
             print(len(ray.nodes()))
     """
-    if choice.address is None:
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # one node, which listens on loopback alone
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if choice.address is not None and _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster asks for the token where it found one at its start
@@ -87,24 +90,56 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
     if ray.is_initialized():
         yield ray
         return
+    # Ray prints what it thinks of a process that ended, whatever `log_to_driver` says; engines say it in a sentence.
+    ray._private.worker.print_to_stdstream = lambda *words, **named: None
     settings: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.ERROR}
-    if choice.address is None:
-        here: dict[str, Any] = {
-            "include_dashboard": False,
-            "_node_ip_address": "127.0.0.1",
-            "object_store_memory": _OBJECT_STORE,
-        }
-        with _environment(environ or {}):
-            ray.init(address="local", num_cpus=os.cpu_count(), **here, **settings)
-    else:
-        _refuse_unreachable(choice.address)
-        try:
-            ray.init(address=choice.address, **settings)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            first = str(error).strip().partition("\n")[0]
-            raise InputError(_no_cluster(choice.address, first)) from None
-    try:
+    with _start(environ or {}, settings) if choice.address is None else _join(choice.address, settings):
         yield ray
+
+
+@contextmanager
+def _start(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Iterator[None]:
+    """A cluster of this machine, on loopback.
+
+    Ray takes an address that others reach, and listens on all of them, even if it is given 127.0.0.1, unless it is set
+    to have no clusters of several machines, as it is by default on macOS. The setting is read at its first import, and
+    by the processes that it starts.
+    """
+    import ray
+    from ray._private import ray_constants
+
+    with TemporaryDirectory(prefix="venire-ray-", dir=_TEMPORARY, ignore_cleanup_errors=True) as folder:
+        may_be_reached = ray_constants.ENABLE_RAY_CLUSTER
+        try:
+            ray_constants.ENABLE_RAY_CLUSTER = False
+            with _environment({**environ, ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR: "0"}):
+                ray.init(
+                    address="local",
+                    num_cpus=os.cpu_count(),
+                    include_dashboard=False,
+                    object_store_memory=_OBJECT_STORE,
+                    _temp_dir=folder,
+                    **settings,
+                )
+            yield
+        finally:
+            ray_constants.ENABLE_RAY_CLUSTER = may_be_reached
+            ray.shutdown(wait_for_processes=True)
+
+
+@contextmanager
+def _join(address: str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """A cluster that runs elsewhere, which goes on when this process leaves."""
+    import ray
+
+    _refuse_unreachable(address)
+    try:
+        ray.init(address=address, **settings)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise InputError(_no_cluster(address, first)) from None
+    try:
+        yield
     finally:
         ray.shutdown()
 

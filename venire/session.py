@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     from venire.configs.schema import Campaign
     from venire.live.guard import Guard
     from venire.live.pages import Pages
-    from venire.orchestrator.engines.ray_actors import RayCrew
-    from venire.orchestrator.engines.remote import RemoteEngine
+    from venire.orchestrator.engines.remote import Crew, RemoteEngine
     from venire.reports.board import Board
 
 __all__ = ["Embedded", "Session", "answer_key", "batch_price", "even_faults", "is_embedded", "judge_price"]
@@ -138,7 +137,7 @@ class Session:
         spends: bool = False,
         release: bool = False,
         shard: Shard | None = None,
-        crew: RayCrew | None = None,
+        crew: Crew | None = None,
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
@@ -357,7 +356,7 @@ class Session:
 
     def _remote_engine(
         self,
-        crew: RayCrew,
+        crew: Crew,
         inside: EmbeddedProvider | None,
         events: Events | None,
         warn: Callable[[str], None] | None,

@@ -47,7 +47,7 @@ from venire.orchestrator.engines.messages import (
 )
 from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.engines.work import LaneWork, RoundWork
-from venire.orchestrator.lanes.calls import Call, CallCounters, Usage
+from venire.orchestrator.lanes.calls import Call, CallCounters, CallUsage
 from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import LaneEvents
@@ -62,7 +62,7 @@ _LONG_POLL = 0.025
 """Seconds that an exchange waits for something to report."""
 _LINGER = 0.005
 """Seconds for which it then waits for more: reports go up together."""
-_MOST_UNACKNOWLEDGED = 20_000
+_MAX_UNACKNOWLEDGED = 20_000
 """Reports that are kept; with more no further call is sent until some are on disk."""
 
 
@@ -186,7 +186,7 @@ class Asker:
     @property
     def full(self) -> bool:
         """Whether too many reports wait for the coordinator's disk."""
-        return len(self._reports) >= _MOST_UNACKNOWLEDGED
+        return len(self._reports) >= _MAX_UNACKNOWLEDGED
 
 
 class _Session:
@@ -516,7 +516,7 @@ class _LeasedLane(Lane):
         )
         return number
 
-    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: Usage, tokens: int | None) -> None:
+    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: CallUsage, tokens: int | None) -> None:
         out = self._session.asker.out.pop(slot)
         self._session.report(Attempted(slot, out.respondent, record, usage, tokens))
 

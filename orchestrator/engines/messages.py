@@ -15,7 +15,7 @@ from venire.arena.errors import Fault, VenireError
 from venire.arena.records import Outcome, Reply
 from venire.judges.providers.base import Provider
 from venire.orchestrator.costs.budget import Reservation
-from venire.orchestrator.lanes.calls import Usage
+from venire.orchestrator.lanes.calls import CallUsage
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial
@@ -149,7 +149,7 @@ class Attempted(NamedTuple):
     call: int
     respondent: int
     record: AttemptRecord
-    usage: Usage
+    usage: CallUsage
     tokens: int | None
     """All that it used; None: not known."""
 

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 import numpy as np
 
@@ -58,7 +59,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial, load
 
-__all__ = ["LEASE_SECONDS", "LeaseLosses", "RemoteEngine"]
+__all__ = ["LEASE_SECONDS", "Crew", "LeaseLosses", "RemoteEngine"]
 
 LEASE_SECONDS = 10.0
 """Without an answer for so long an actor's trials are asked by others."""
@@ -96,7 +97,7 @@ class LeaseLosses:
 
 
 @dataclass(slots=True, eq=False)
-class _Trial:
+class _LeasedTrial:
     """A trial that is leased, or on its way to another lease."""
 
     pending: PendingTrial
@@ -130,7 +131,7 @@ class _Out:
     route: Route | None
     """None: of another campaign's, or of a judge that is not asked any more."""
     permit: Permit | None
-    of: _Trial | None
+    of: _LeasedTrial | None
     """None: the call was sent for a coordinator that is gone."""
     in_doubt: bool = False
 
@@ -170,6 +171,28 @@ class _Actor:
     @property
     def name(self) -> str:
         return self.link.name
+
+
+class Crew(Protocol):
+    """Who asks for a store elsewhere; see `ray_actors.RayCrew`."""
+
+    @property
+    def under_way(self) -> frozenset[tuple[int, int, int]]:
+        """Trial, step and number of every call that was sent for a coordinator which is gone, and is not lost."""
+        ...
+
+    def engine(
+        self,
+        store_id: bytes,
+        campaign: CampaignSettings,
+        open_providers: OpenProviders,
+        *,
+        clock: Clock,
+        events: Events,
+        warn: Callable[[str], None] | None,
+    ) -> RemoteEngine:
+        """The engine that has them ask."""
+        ...
 
 
 class RemoteEngine:
@@ -306,7 +329,7 @@ class _Round:
         self.stocks = {one.lane.settings.identity: _Stock(self, one.feed, one.lane) for one in lanes}
         self.lanes = {key: stock.lane for key, stock in self.stocks.items()}
         self.routes = {route.number: (lane, route) for lane in self.lanes.values() for route in lane.routes.all}
-        self.trials: dict[int, _Trial] = {}
+        self.trials: dict[int, _LeasedTrial] = {}
         self.away: dict[int, list[_Stock]] = {}
         """Trials with a call that a coordinator which is gone had under way, and who waits to hand them out."""
         self._finished = asyncio.Event()
@@ -446,7 +469,7 @@ class _Round:
         trial = self.trials.get(pending.id)
         if trial is None:
             judge = self.work.judges[pending.respondent]
-            trial = _Trial(pending, judge, stock.lane, pending.cost, dict(pending.attempts))
+            trial = _LeasedTrial(pending, judge, stock.lane, pending.cost, dict(pending.attempts))
             self.trials[pending.id] = trial
         trial.pending = pending._replace(attempts=dict(trial.numbers), cost=trial.cost)
         trial.holder = (actor, actor.lease)
@@ -476,7 +499,7 @@ class _Round:
             self._take_back(self.trials[number])
         self._look()
 
-    def _take_back(self, trial: _Trial) -> None:
+    def _take_back(self, trial: _LeasedTrial) -> None:
         """Have a trial leased again, unless its judge is asked no more."""
         self._let_go(trial)
         if not self.work.halt.is_set() and trial.pending.respondent not in self.work.done_asking:
@@ -484,7 +507,7 @@ class _Round:
         elif not trial.doubts:
             self.trials.pop(trial.pending.id, None)
 
-    def _let_go(self, trial: _Trial) -> None:
+    def _let_go(self, trial: _LeasedTrial) -> None:
         assert trial.holder is not None
         actor, _ = trial.holder
         actor.leased[trial.lane.settings.identity].discard(trial.pending.id)
@@ -535,7 +558,7 @@ class _Round:
                 if self.engine.events.active:
                     self.engine.events.emit(report.name, **report.fields)
 
-    def _held(self, actor: _Actor, lease: int, number: int) -> _Trial | None:
+    def _held(self, actor: _Actor, lease: int, number: int) -> _LeasedTrial | None:
         """A trial that an actor has under a lease; None where it went to another."""
         trial = self.trials.get(number)
         return trial if trial is not None and trial.holder == (actor, lease) else None
@@ -557,7 +580,7 @@ class _Round:
         if not trial.doubts:
             self._conclude(trial)
 
-    def _conclude(self, trial: _Trial) -> None:
+    def _conclude(self, trial: _LeasedTrial) -> None:
         """Put a trial on record, at the cost of all its calls."""
         end, trials = trial.end, self.work.trials
         del self.trials[trial.pending.id]
@@ -589,7 +612,7 @@ class _Round:
             else:
                 raise error
 
-    async def _grant(self, actor: _Actor, lane: Lane, route: Route, trial: _Trial, ask: Ask) -> None:
+    async def _grant(self, actor: _Actor, lane: Lane, route: Route, trial: _LeasedTrial, ask: Ask) -> None:
         """Reserve, admit and announce a call as its lane would here."""
         account, respondent = self.account, trial.pending.respondent
         budget = account.budgets[respondent]

@@ -17,7 +17,7 @@ from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.ending import RouteCalls
 
-__all__ = ["Call", "CallCounters", "Result", "Step", "Usage", "digest"]
+__all__ = ["Call", "CallCounters", "CallUsage", "Result", "Step", "digest"]
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ _LONGEST, _USUAL = 64, 4
 """Bytes of a token: more than these on average are not believed, and so many are then reckoned with."""
 
 
-class Usage(NamedTuple):
+class CallUsage(NamedTuple):
     """What a gate is told of a call that has ended; see `Gate.done`."""
 
     input_tokens: int | None
@@ -152,15 +152,19 @@ class Result:
             return 200
         return self.error.status if self.error is not None else None
 
-    def usage(self) -> Usage:
+    def usage(self) -> CallUsage:
         """What the gate that let the call pass is told of it."""
         reply, error = self.reply, self.error
         if reply is not None:
-            return Usage(None, None, True) if reply.estimated else Usage(reply.input_tokens, reply.output_tokens, True)
+            return (
+                CallUsage(None, None, True)
+                if reply.estimated
+                else CallUsage(reply.input_tokens, reply.output_tokens, True)
+            )
         if error is None or error.may_be_billed:
-            return Usage(None, None, False)
+            return CallUsage(None, None, False)
         limited = error.fault is Fault.RATE_LIMITED
-        return Usage(0, 0, False, limited, error.retry_after if limited else None)
+        return CallUsage(0, 0, False, limited, error.retry_after if limited else None)
 
     def paid(self, price: TokenPrice, body_bytes: int) -> tuple[int | None, int | None, str]:
         """Nano-dollars, tokens, and what of the provider's report is not believed; None where they are not known.

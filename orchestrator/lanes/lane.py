@@ -13,7 +13,7 @@ from venire.arena.errors import BudgetReachedError, CallError, Fault, OutOfFiles
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
-from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, Usage, digest
+from venire.orchestrator.lanes.calls import Call, CallCounters, CallUsage, Result, Step, digest
 from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused, refusal_advice
 from venire.orchestrator.lanes.retry import retry_call
@@ -540,6 +540,6 @@ class Lane:
             tokens,
         )
 
-    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: Usage, tokens: int | None) -> None:
+    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: CallUsage, tokens: int | None) -> None:
         """Hand a call that has ended over to be stored; `tokens` are all that it used, None where that is unknown."""
         self._recorder.attempt(record, slot)

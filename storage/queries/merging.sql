@@ -86,12 +86,17 @@ insert into made.campaign_judge select mc.new, mr.new, j.name, j.elo, j.family f
   where not exists (select 1 from made.campaign_judge o where o.campaign = mc.new and o.name = j.name) order by j.campaign, j.name;
 
 -- name: merge_trials
-insert into made.trial select (select coalesce(max(id), 0) from made.trial) + row_number() over (order by t.id), t.trial_key, t.protocol, mr.new, mi.new, ma.new, mb.new, t.swapped, coalesce(s.shown, []), t.repeat, 1
+-- Most of the work is for trials that are new: shards of one campaign have all of them in common.
+create or replace temp table new_trial as select t.id from trial t where not exists (select 1 from made.trial o where o.trial_key = t.trial_key);
+-- Up to two completions are looked up one by one, longer lists are taken apart and put together.
+insert into made.trial select (select coalesce(max(id), 0) from made.trial) + row_number() over (order by t.id), t.trial_key, t.protocol, mr.new, mi.new, ma.new, mb.new, t.swapped,
+    case len(t.shown) when 0 then [] when 1 then [s1.new] when 2 then [s1.new, s2.new] else s.shown end, t.repeat, 1
   from trial t join temp.map_respondent mr on mr.side = $side and mr.old = t.respondent join temp.map_instruction mi on mi.side = $side and mi.old = t.instruction
   left join temp.map_model ma on ma.side = $side and ma.old = t.model_a left join temp.map_model mb on mb.side = $side and mb.old = t.model_b
-  left join (select u.id, list(m.new order by u.place) shown from (select id, unnest(shown) completion, generate_subscripts(shown, 1) place from trial) u
+  left join temp.map_completion s1 on s1.side = $side and s1.old = t.shown[1] left join temp.map_completion s2 on s2.side = $side and s2.old = t.shown[2]
+  left join (select u.id, list(m.new order by u.place) shown from (select id, unnest(shown) completion, generate_subscripts(shown, 1) place from trial where len(shown) > 2 and id in (from temp.new_trial)) u
     join temp.map_completion m on m.side = $side and m.old = u.completion group by u.id) s on s.id = t.id
-  where not exists (select 1 from made.trial o where o.trial_key = t.trial_key) order by t.id;
+  where t.id in (from temp.new_trial) order by t.id;
 insert into temp.map_trial select $side, t.id, o.id from trial t join made.trial o on o.trial_key = t.trial_key;
 insert into temp.all_round select $side, mc.new, r.number, r.policy, r.seed, r.trials, r.equal_texts, r.design, r.planned_at, r.phase, coalesce(r.number >= c.in_force, false)
   from round r join campaign c on c.id = r.campaign join temp.map_campaign mc on mc.side = $side and mc.old = r.campaign;

@@ -375,6 +375,35 @@ def test_plans_of_one_campaign_over_other_data_are_both_in_force_and_plan_no_tri
     assert ask(path, "select in_force from campaign") == [(1,)]
 
 
+def plan_lists(kept: Kept, question: str) -> None:
+    """A further round: trials of no answer, of one, and of three in two orders."""
+    answers = plans.catalogue(kept.store, ("a", "b", "c"))
+    known = plans.find_campaign(kept.store, "c")
+    assert known is not None
+    number, key = answers.instructions[question]
+    trials = []
+    for models in ((), ("b",), ("c", "a", "b"), ("b", "c", "a")):
+        shown = [answers.completions[model, question] for model in models]
+        digest = trial_key(respondent_key(JUDGE), key, [one[1] for one in shown], 1)
+        trials.append(PlannedTrial(digest, 1, 1, number, tuple(one[0] for one in shown), 1))
+    plans.append_round(kept.store, known.id, iter(trials), policy="lists", seed=7, equal_texts=[0], design="{}")
+
+
+def test_trials_of_any_number_of_answers_show_what_they_showed(folder: Path) -> None:
+    """The danger: completions have other numbers in the merged store, and a list in another order is another trial."""
+    a, b = Kept(folder / "a.duckdb", ("q1", "q2")), Kept(folder / "b.duckdb", ("q3", "q2"))
+    for kept, question in ((a, "q1"), (a, "q2"), (b, "q3"), (b, "q2")):
+        plan_lists(kept, question)
+    merged = both_ways(folder, a, b)
+    shown = """select i.external_id, coalesce((select string_agg(m.name, '' order by s.place)
+        from (select unnest(t.shown) completion, generate_subscripts(t.shown, 1) place) s
+        join completion c on c.id = s.completion and c.instruction = t.instruction join model m on m.id = c.model), '')
+      from trial t join instruction i on i.id = t.instruction where t.model_a is null order by all"""
+    lists = sorted(["", "b", "cab", "bca"])
+    assert ask(Path(merged.path), shown) == [(question, one) for question in ("q1", "q2", "q3") for one in lists]
+    assert ask(Path(merged.path), "select count(*), count(distinct trial_key) from trial") == [(18 + 12, 18 + 12)]
+
+
 @pytest.mark.slow
 def test_rounds_that_are_out_of_force_stay_so(folder: Path) -> None:
     a = Kept(folder / "a.duckdb", ("q1", "q2"), settings='{"x":1}')

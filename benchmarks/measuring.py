@@ -103,7 +103,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        cores = sorted(os.sched_getaffinity(0))
+        self.cores = cores = sorted(os.sched_getaffinity(0))
         self.client_core, self.core = cores[0], cores[-1]
         self.calls_file = folder / "calls.jsonl"
         write_calls(self.calls_file)

@@ -16,6 +16,7 @@ import upstream
 from material import Judge
 from measuring import HERE, Bench, Endpoint, Failed, Run, Spread, checked, finish
 from peers import PEERS
+from scaling import scaling
 from table import Line, compare
 
 __all__ = ["ROWS", "in_brief"]
@@ -193,5 +194,6 @@ ROWS: dict[str, Callable[[Bench, int], Iterator[Line]]] = {
     "harness": harness,
     "distant": distant,
     "lag": lag,
+    "scaling": scaling,
 }
 """Every row by its name, in the order of the table."""

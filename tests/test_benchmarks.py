@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -28,7 +29,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def modules() -> Iterator[dict[str, ModuleType]]:
     """The benchmarks' own modules, which are no part of the package."""
-    names = ("material", "measuring", "peers", "table", "upstream")
+    names = ("material", "measuring", "peers", "scaling", "table", "upstream")
     sys.path.insert(0, str(_BENCHMARKS))
     try:
         yield {name: import_module(name) for name in names}
@@ -197,3 +198,58 @@ def test_the_batches_are_measured_beside_live_calls() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "collecting_ms" in done.stdout, done.stderr
     assert "lines            480" in done.stdout
+
+
+@pytest.mark.slow
+def test_two_shards_are_measured_beside_one_process_with_all_their_processes(
+    modules: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    cores = os.sched_getaffinity(0)
+    try:
+        bench = modules["measuring"].Bench(tmp_path)
+        lines = list(modules["scaling"].scaling(bench, 1, trials=400, in_flight=16))
+        assert os.sched_getaffinity(0) == {bench.core}
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert [line.calls for line in lines] == [800] * 4
+    alone, whole, shards, both = (line.show() for line in lines)
+    assert "one process, all cores, calls/s at 20 ms" in alone
+    assert "two shards / one process" in shards
+    for shown in (alone, shards):
+        assert re.search(r"of \d+ cores engine \d+%, endpoint \d+%, other work \d+%: .+ is used up", shown)
+    for shown in (whole, both):
+        assert "from the start of the commands to their end" in shown
+    spent = [float(shown.split(" | ")[-1].removesuffix(" |")) for shown in (whole, both)]
+    assert min(spent) > 0.5, "the start of a command alone takes half a second of CPU, of 800 calls"
+    assert spent[1] > 1.2 * spent[0], "and there are two"
+
+
+def test_what_a_run_has_used_up_is_named(modules: dict[str, ModuleType]) -> None:
+    measuring, scaling = modules["measuring"], modules["scaling"]
+
+    def used_up(cpu: float, endpoint: float = 0.2, machine: float = 0.0, processes: int = 1) -> str:
+        told = {"endpoint": endpoint, "own": 0.0, "machine": max(machine, cpu + endpoint), "processes": processes}
+        said: str = scaling.bound(measuring.Run(100, 1.0, cpu, 8, told), cores=2)
+        return said
+
+    assert used_up(1.05) == "the engine"
+    assert used_up(1.65, processes=2) == "the machine"
+    assert used_up(1.1, machine=1.95, processes=2) == "the machine, with other work"
+    assert used_up(0.5, endpoint=0.97) == "the endpoint"
+    assert used_up(0.5) == "nothing"
+
+
+def test_a_way_without_its_package_is_left_out_by_name(
+    modules: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring, scaling = modules["measuring"], modules["scaling"]
+    ways = (scaling.WAYS[0], scaling.Way("elsewhere", list, package="no_such_package"))
+    monkeypatch.setattr(scaling, "WAYS", ways)
+    told = {"endpoint": 0.1, "own": 0.0, "machine": 1.2, "processes": 1, "whole_seconds": 2.0, "whole_cpu": 2.0}
+    monkeypatch.setattr(scaling, "measure", lambda *_: measuring.Run(100, 1.0, 1.0, 8, told))
+    cores = os.sched_getaffinity(0)
+    try:
+        assert len(list(scaling.scaling(measuring.Bench(tmp_path), 2))) == 2
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert "elsewhere is left out: no_such_package is not installed" in capsys.readouterr().err

@@ -96,8 +96,8 @@ def counts(base_url: str, trust: Path | None = None) -> dict[str, Any]:
     """The counts of an endpoint so far.
 
     `calls`, those `answered` and `refused`, `bytes` of their bodies, `in_flight` now, the `most` at one time, `first`
-    and `last`, the time of day of those calls, and `lanes`: for each that was asked its number, calls, answered calls
-    and time of its last call. `trust` is the certificate if it uses TLS.
+    and `last`, the time of day of those calls, `cpu`, its own CPU seconds, and `lanes`: for each that was asked its
+    number, calls, answered calls and time of its last call. `trust` is the certificate if it uses TLS.
     """
     context = None if trust is None else ssl.create_default_context(cafile=str(trust))
     with urlopen(f"{base_url}/count", timeout=30, context=context) as answer:

@@ -245,8 +245,8 @@ static void count(Connection *c) {  // in `lanes`: number, calls, answered, time
   static char json[64 * 1024];
   int at = sprintf(json,
                    "{\"calls\":%lu,\"answered\":%lu,\"refused\":%lu,\"bytes\":%lu,\"in_flight\":%ld,\"most\":%ld,\"first\":%.6f,\"last\":%.6f,"
-                   "\"lanes\":[",
-                   calls, answered, refused, body_bytes, in_flight, most, first_call, last_call);
+                   "\"cpu\":%.6f,\"lanes\":[",
+                   calls, answered, refused, body_bytes, in_flight, most, first_call, last_call, now(CLOCK_PROCESS_CPUTIME_ID));
   const char *comma = "";
   for (int n = 0; n < LANES; n++) {
     if (!lanes[n].calls) continue;

@@ -85,6 +85,11 @@ insert into made.campaign_judge select mc.new, mr.new, j.name, j.elo, j.family f
   join temp.map_respondent mr on mr.side = $side and mr.old = j.respondent
   where not exists (select 1 from made.campaign_judge o where o.campaign = mc.new and o.name = j.name) order by j.campaign, j.name;
 
+-- name: merge_same_trials
+-- Of the trials of a store, how many have another number, or place, in the new one; and how many there are. Shards of one campaign have them all in common.
+select count(*) filter (where t.id is distinct from o.id or t.trial_key is distinct from o.trial_key), count(t.id)
+  from trial t positional join (select id, trial_key from made.trial where id <= (select max(id) from trial)) o;
+
 -- name: merge_trials
 -- Most of the work is for trials that are new: shards of one campaign have all of them in common.
 create or replace temp table new_trial as select t.id from trial t where not exists (select 1 from made.trial o where o.trial_key = t.trial_key);
@@ -98,6 +103,8 @@ insert into made.trial select (select coalesce(max(id), 0) from made.trial) + ro
     join temp.map_completion m on m.side = $side and m.old = u.completion group by u.id) s on s.id = t.id
   where t.id in (from temp.new_trial) order by t.id;
 insert into temp.map_trial select $side, t.id, o.id from trial t join made.trial o on o.trial_key = t.trial_key;
+
+-- name: merge_rounds_of
 insert into temp.all_round select $side, mc.new, r.number, r.policy, r.seed, r.trials, r.equal_texts, r.design, r.planned_at, r.phase, coalesce(r.number >= c.in_force, false)
   from round r join campaign c on c.id = r.campaign join temp.map_campaign mc on mc.side = $side and mc.old = r.campaign;
 
@@ -115,7 +122,7 @@ select row_number() over (partition by campaign order by in_force, old, planned_
 -- name: merge_plan
 -- A trial that another round in force plans already is planned once.
 insert into made.plan select $campaign, $number, p.ordinal, mt.new, p.gap, 1 from plan p join temp.map_campaign mc on mc.side = $side and mc.old = p.campaign and mc.new = $campaign
-  join temp.map_trial mt on mt.side = $side and mt.old = p.trial
+  join temp.map_trial mt on mt.side = $numbers and mt.old = p.trial
   where p.round = $old and not ($in_force and exists (select 1 from made.plan o where o.campaign = $campaign and o.trial = mt.new and o.round >= $first)) order by p.ordinal;
 
 -- name: merge_round
@@ -135,12 +142,13 @@ insert into made.look by name
 update made.campaign set in_force = $number where id = $campaign and in_force is null;
 
 -- name: merge_stage_attempts
+-- What an attempt is known by is worked out first: windows keep all that they are given in memory, and replies are long.
 insert into temp.all_attempt
-  with mapped as (select a.rowid source, mt.new trial, a.step, a.number, max(a.sent_at) over (partition by a.trial, a.step order by a.number) sent_after, a.fault = 0 answered, coalesce(a.cost, a.reserved) nano,
+  with mapped as materialized (select a.rowid source, mt.new trial, a.step, a.number, a.sent_at, a.fault = 0 answered, coalesce(a.cost, a.reserved) nano,
       md5_number(row(mc.new, mt.new, a.step, coalesce(ml.new, -1), epoch_us(a.sent_at), a.latency_ms, a.fault, a.http_status, a.cost, a.input_tokens, a.output_tokens, a.finish, hex(a.request_digest), md5(a.text))::varchar) known
-    from attempt a join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign join temp.map_trial mt on mt.side = $side and mt.old = a.trial
+    from attempt a join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign join temp.map_trial mt on mt.side = $numbers and mt.old = a.trial
     left join temp.map_lane ml on ml.side = $side and ml.old = a.lane),
-  counted as (select *, row_number() over (partition by known order by number) occurrence from mapped)
+  counted as (select *, max(sent_at) over (partition by trial, step order by number) sent_after, row_number() over (partition by known order by number) occurrence from mapped)
   select $side, source, trial, step, number, sent_after, answered, nano, known, occurrence,
     not exists (select 1 from temp.all_attempt o where o.known = c.known and o.occurrence = c.occurrence) from counted c;
 
@@ -156,9 +164,9 @@ insert into made.attempt by name select a.* replace (mc.new as campaign, x.trial
 
 -- name: merge_stage_verdicts
 insert into temp.all_verdict select $side, mt.new, mr.new, v.status, v.rule, v.label, v.score, v.criteria, v.places, v.answered, v.flagged, v.cost
-  from verdict v join temp.map_trial mt on mt.side = $side and mt.old = v.trial join temp.map_reading mr on mr.side = $side and mr.old = v.reading;
+  from verdict v join temp.map_trial mt on mt.side = $numbers and mt.old = v.trial join temp.map_reading mr on mr.side = $side and mr.old = v.reading;
 insert into temp.all_failure select $side, mt.new, f.step, f.fault, f.cleared, l.committed_at
-  from failure f join temp.map_trial mt on mt.side = $side and mt.old = f.trial join ledger l on l.batch = f.batch;
+  from failure f join temp.map_trial mt on mt.side = $numbers and mt.old = f.trial join ledger l on l.batch = f.batch;
 insert into made.event select e.happened_at, mc.new, e.kind, e.detail, 1 from event e left join temp.map_campaign mc on mc.side = $side and mc.old = e.campaign
   where not exists (select 1 from made.event o where o.happened_at = e.happened_at and o.kind = e.kind and o.detail = e.detail and o.campaign is not distinct from mc.new);
 

@@ -107,6 +107,10 @@ class _Merge:
         self.connection = connection
         self.paths = list(paths)
         self.clock = clock
+        self.numbers: dict[int, int] = {}
+        """Each store, and the one whose rows of `map_trial` say what numbers its trials get: itself, or one before."""
+        self.kept: dict[int, int] = {}
+        """Of stores whose trials keep their numbers: how many trials, and the first store with so many."""
 
     def run(self, out: Path) -> Merged:
         sides = [self._source(number) for number in range(1, len(self.paths) + 1)]
@@ -186,7 +190,22 @@ class _Merge:
                 "these cannot be put together"
             )
         self._run("merge_judges", side=side)
+        self._trials(side)
+        self._run("merge_rounds_of", side=side)
+
+    def _trials(self, side: int) -> None:
+        """The trials of a store, and their numbers in the new one: those of a store before it, where they are the same.
+
+        Shards of one campaign planned the same trials in the same order: to compare them one by one takes no memory.
+        """
+        ((other, size),) = self._rows("merge_same_trials")
+        if not other and size in self.kept:
+            self.numbers[side] = self.kept[size]
+            return
         self._run("merge_trials", side=side)
+        self.numbers[side] = side
+        if self._rows("merge_same_trials") == [(0, size)]:
+            self.kept[size] = side
 
     def _votes(self, side: int, path: Path) -> None:
         """People's votes; one that two stores have is one."""
@@ -223,7 +242,8 @@ class _Merge:
             self.connection.execute(f"use s{side}")
             found = {"campaign": campaign, "number": number}
             start = first.get(campaign, number)
-            rows = self._run("merge_plan", side=side, old=old, in_force=in_force, first=start, **found)
+            numbers = self.numbers[side]
+            rows = self._run("merge_plan", side=side, numbers=numbers, old=old, in_force=in_force, first=start, **found)
             if not rows and start != number:
                 continue
             more = dict(zip(("policy", "seed", "equal_texts", "design", "planned_at", "phase"), fields, strict=True))
@@ -235,7 +255,7 @@ class _Merge:
         """Run a named query once for each source, with that in use."""
         for side in range(1, len(self.paths) + 1):
             self.connection.execute(f"use s{side}")
-            self._run(name, side=side)
+            self._run(name, side=side, numbers=self.numbers[side])
         self.connection.execute("use made")
 
     def _sign(self, tables: list[str], identities: set[str], mixed: list[int]) -> None:

@@ -444,7 +444,8 @@ def simulate(
     stand_ins: Sequence[str] = (),
     models: int | None = None,
     instructions: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: str = "local",
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     """Run a campaign and variations of it many times with simulated judges; no real model is called.
@@ -452,10 +453,13 @@ def simulate(
     Every combination of `policies`, `protocols`, numbers of `judges`, `orders`, `budgets` (US dollars) and `calls` is
     run `seeds` times; the default is the campaign's own plan and a balanced plan. `stand_ins` are profiles for
     real judges, as `PROFILE` or `JUDGE=PROFILE`; `models` and `instructions` generate a field of that size. `progress`
-    receives the number of finished runs and the total. With more than one worker, `workers` are processes: then call
-    this function below `if __name__ == "__main__"`. The campaign's own store is never touched.
+    receives the number of finished runs and the total. The campaign's own store is never touched.
 
-    Raises InputError for a variation that is impossible, before any run starts.
+    `workers` run at once, by default one. More of them are processes: then call this function below
+    `if __name__ == "__main__"`. With the engine `ray`, or `ray:HOST:PORT` for a cluster that is running, runs are tasks
+    of a Ray cluster, and `workers` is by default its number of processors. Results depend on neither.
+
+    Raises InputError for a variation that is impossible, before any run starts, and for an engine that is not there.
 
     >>> found = simulate("campaign.toml", policies=["random", "balanced"], battles=30, seeds=2)
     >>> [one["name"] for one in found.to_json()["variations"]]
@@ -465,7 +469,9 @@ def simulate(
     from venire.experiments.experiment import simulate as simulate_field
     from venire.experiments.results import SimulationResult
     from venire.experiments.variations import Axes, cross, simulated
+    from venire.orchestrator.engines.ray_cluster import EngineChoice
 
+    place = EngineChoice.read(engine)
     settings = resolve(campaign)
     limits: list[tuple[int | None, int | None]] = [(None, _nano(dollars)) for dollars in budgets]
     limits += [(count, None) for count in calls]
@@ -482,6 +488,7 @@ def simulate(
             seeds=seeds,
             workers=workers,
             battles=battles,
+            engine=place,
             progress=progress,
         )
     return SimulationResult(found, rows, field, seats)

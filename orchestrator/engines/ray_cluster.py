@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from venire.arena.errors import InputError
@@ -29,7 +31,10 @@ _OBJECT_STORE = 80 << 20
 _CONNECT_SECONDS = 5.0
 
 _TEMPORARY = "/tmp"
-"""For the files of a cluster that is started here. TMPDIR may be too long for the path of a Unix socket."""
+"""For the files of a cluster that is started here, unless RAY_TMPDIR says otherwise.
+
+TMPDIR may be too long for the path of a Unix socket.
+"""
 
 _ADDRESS = re.compile(r"(auto|(ray://)?[^\s/:]+:\d{1,5})")
 
@@ -90,10 +95,8 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
     if ray.is_initialized():
         yield ray
         return
-    # Ray prints what it thinks of a process that ended, whatever `log_to_driver` says; engines say it in a sentence.
-    ray._private.worker.print_to_stdstream = lambda *words, **named: None
     settings: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.ERROR}
-    with _start(environ or {}, settings) if choice.address is None else _join(choice.address, settings):
+    with _quiet(), _start(environ or {}, settings) if choice.address is None else _join(choice.address, settings):
         yield ray
 
 
@@ -108,12 +111,17 @@ def _start(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Iterator[
     import ray
     from ray._private import ray_constants
 
-    with TemporaryDirectory(prefix="venire-ray-", dir=_TEMPORARY, ignore_cleanup_errors=True) as folder:
+    home = os.environ.get("RAY_TMPDIR", _TEMPORARY)
+    with TemporaryDirectory(prefix="venire-ray-", dir=home, ignore_cleanup_errors=True) as folder:
         may_be_reached = ray_constants.ENABLE_RAY_CLUSTER
         try:
             ray_constants.ENABLE_RAY_CLUSTER = False
-            with _environment({**environ, ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR: "0"}):
-                ray.init(
+            temporary = Path(folder, "tmp")  # what a killed process leaves goes with the cluster
+            temporary.mkdir()
+            always = {ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR: "0", "TMPDIR": str(temporary)}
+            gettempdir()  # this process keeps its own
+            with _environment(environ, always):
+                _connect(
                     address="local",
                     num_cpus=os.cpu_count(),
                     include_dashboard=False,
@@ -134,7 +142,7 @@ def _join(address: str, settings: Mapping[str, Any]) -> Iterator[None]:
 
     _refuse_unreachable(address)
     try:
-        ray.init(address=address, **settings)
+        _connect(address=address, **settings)
     except (ConnectionError, RuntimeError, ValueError) as error:
         first = str(error).strip().partition("\n")[0]
         raise InputError(_no_cluster(address, first)) from None
@@ -150,8 +158,36 @@ def _has_token() -> bool:
     return named or (Path.home() / ".ray" / "auth_token").is_file()
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Ray's news of killed processes off the standard output; errors say what matters of them."""
+    from ray._private import worker
+
+    shown = worker.print_to_stdstream
+    worker.print_to_stdstream = lambda data, ignore_prefix: None
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = shown
+
+
+def _connect(**settings: Any) -> None:
+    """Call `ray.init`, and keep this process's answer to SIGTERM, which Ray replaces by its own."""
+    import ray
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**settings)
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
 def _no_cluster(address: str, why: str) -> str:
-    return f"no Ray cluster answers at {address} ({why}): start one with `ray start --head`, or leave the address out"
+    return (
+        f"no Ray cluster answers at {address} ({why}): start one with `ray start --head`, set RAY_AUTH_TOKEN if it "
+        "asks for a token, or leave the address out"
+    )
 
 
 def _refuse_unreachable(address: str) -> None:
@@ -166,12 +202,14 @@ def _refuse_unreachable(address: str) -> None:
 
 
 @contextmanager
-def _environment(more: Mapping[str, str]) -> Iterator[None]:
-    """Let processes that are started meanwhile find these variables, where they are not set already."""
-    added = {name: value for name, value in more.items() if name not in os.environ}
+def _environment(more: Mapping[str, str], always: Mapping[str, str]) -> Iterator[None]:
+    """Let processes that are started meanwhile find `more`, where that is not set already, and `always`."""
+    added = {name: value for name, value in more.items() if name not in os.environ} | dict(always)
+    before = {name: os.environ[name] for name in added if name in os.environ}
     os.environ.update(added)
     try:
         yield
     finally:
         for name in added:
             os.environ.pop(name, None)
+        os.environ.update(before)

@@ -46,7 +46,10 @@ def simulate(
     ),
     models: int | None = typer.Option(None, "--models", min=2, help="A made-up field of so many models."),
     instructions: int | None = typer.Option(None, "--instructions", min=1, help="A made-up field on so many."),
-    workers: int | None = typer.Option(None, "--workers", min=1, help="Processes; default: one a processor."),
+    workers: int | None = typer.Option(None, "--workers", min=1, help="Runs at once; default: one a processor."),
+    engine: str = typer.Option(
+        "local", "--engine", metavar="local|ray[:ADDRESS]", help="Where runs are: processes here, or a Ray cluster."
+    ),
     table: Path | None = typer.Option(None, "--csv", help="Write a line for each run to this file."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
@@ -65,6 +68,7 @@ def simulate(
     from venire.api import simulate as simulate_campaign
     from venire.cli.options import write_json
     from venire.experiments.results import write_csv
+    from venire.orchestrator.engines.ray_cluster import EngineChoice
     from venire.render.screen import console, counting
     from venire.render.simulation import show_simulation
 
@@ -87,7 +91,8 @@ def simulate(
             stand_ins=stand_ins,
             models=models,
             instructions=instructions,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers or (None if EngineChoice.read(engine).is_ray else os.cpu_count()),
+            engine=engine,
             progress=progress,
         )
     if table is not None:

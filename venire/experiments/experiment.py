@@ -2,7 +2,7 @@
 
 The planner, the engine and the estimators are those of `venire run`; the clock is virtual and the stores are deleted.
 A run is a pure function of the campaign, the variation and its number, so the table does not depend on the number of
-processes.
+processes, nor on where these are: on this machine, or on those of a Ray cluster, which have none of its files.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -30,6 +32,8 @@ from venire.arena.errors import VenireError
 from venire.experiments.contestants import INSTRUCTIONS, ContestantField, fill, made_up, read_field
 from venire.experiments.figures import LongRunJudge, figures, known_slope, long_run
 from venire.experiments.variations import StandIn, Variation, campaign_of
+from venire.orchestrator.engines.ray_cluster import LOCAL, EngineChoice
+from venire.orchestrator.engines.ray_tasks import ray_executor
 from venire.orchestrator.recording.ending import Ending
 from venire.session import Embedded, Session
 from venire.simulation.judge import parse_model
@@ -99,23 +103,28 @@ def simulate(
     template: Path | None,
     *,
     seeds: int,
-    workers: int,
+    workers: int | None = None,
     battles: int | None = None,
+    engine: EngineChoice = LOCAL,
     progress: Callable[[int, int], None] | None = None,
 ) -> Simulation:
     """Run every variation with every seed, `workers` at a time; `progress` receives the finished runs and the total.
 
-    Raises InputError for an impossible variation, as `venire plan` would, before any run starts; and
-    KeyboardInterrupt, with no files left behind.
+    `workers` None is one on this machine, and one for each processor of a cluster.
+
+    Raises InputError for an impossible variation, as `venire plan` would, before any run starts, and for an engine
+    that is not there; and KeyboardInterrupt, with no files left behind.
     """
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="venire-simulate-") as name:
         jobs = [*_jobs(campaign, judges, rows, field, template, Path(name), seeds, battles)]
         found: list[Run] = []
-        for run in _all(jobs, min(workers, len(jobs))):
-            found.append(run)
-            if progress is not None:
-                progress(len(found), len(jobs))
+        with _pool(engine, None if workers is None else min(workers, len(jobs)), template) as pool:
+            for run in pool.runs(jobs):
+                found.append(run)
+                if progress is not None:
+                    progress(len(found), len(jobs))
+            workers = pool.workers
     found.sort(key=lambda run: (run.variation, run.number))
     return Simulation(tuple(found), time.monotonic() - start, workers)
 
@@ -149,16 +158,55 @@ def _long_run_judge(campaign: CampaignSettings, name: str) -> LongRunJudge:
     return LongRunJudge(profile, judge.protocol, 1.0 - (unread if campaign.plan.orders == "random" else unread**2))
 
 
-def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
-    """Runs in the order in which they end."""
-    if workers == 1:
-        yield from map(_run, jobs)
-        return
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Where jobs are run: `workers` of them at once by an executor, or one after another in this process."""
+
+    executor: Executor | None
+    workers: int
+    run: Callable[[_Job], Run]
+
+    def runs(self, jobs: Sequence[_Job]) -> Iterator[Run]:
+        """Runs in the order in which they end."""
+        return map(self.run, jobs) if self.executor is None else self._spread(self.executor, jobs)
+
+    def _spread(self, executor: Executor, jobs: Sequence[_Job]) -> Iterator[Run]:
+        """Queue only a few more jobs than run at once: each carries its field, and stopping must not wait for many."""
+        waiting = iter(jobs)
+        under_way: set[Future[Run]] = set()
+        while True:
+            for job in waiting:
+                under_way.add(executor.submit(self.run, job))
+                if len(under_way) >= 2 * self.workers:
+                    break
+            if not under_way:
+                return
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for one in done:
+                yield one.result()
+
+
+@contextmanager
+def _pool(engine: EngineChoice, workers: int | None, template: Path | None) -> Iterator[_Pool]:
+    """A pool, whose processes and files are gone when the context ends."""
+    if engine.is_ray:
+        run = partial(_run_without_files, None if template is None else template.read_bytes())
+        with ray_executor(engine, workers) as executor:
+            yield _Pool(executor, executor.workers, run)
+    elif workers is None or workers == 1:
+        yield _Pool(None, 1, _run)
+    else:
+        with _processes(workers) as executor:
+            yield _Pool(executor, workers, _run)
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[Executor]:
     context = multiprocessing.get_context("spawn")  # threads of DuckDB do not survive a fork
     stop = context.Event()
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(stop,)) as pool:
         try:
-            yield from _spread(pool, jobs, 2 * workers)
+            yield pool
         except BrokenProcessPool:
             raise VenireError(
                 "a worker process of the simulation ended before its time, perhaps for want of memory: try --workers 1"
@@ -166,22 +214,6 @@ def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
         finally:  # a consumer that stops early stops the workers too
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _spread(pool: ProcessPoolExecutor, jobs: Sequence[_Job], queued: int) -> Iterator[Run]:
-    """Queue only a few more jobs than run at once: each carries its field, and stopping must not wait for many."""
-    waiting = iter(jobs)
-    under_way: set[Future[Run]] = set()
-    while True:
-        for job in waiting:
-            under_way.add(pool.submit(_run, job))
-            if len(under_way) >= queued:
-                break
-        if not under_way:
-            return
-        done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-        for one in done:
-            yield one.result()
 
 
 _stop: Event | None = None
@@ -213,6 +245,15 @@ def _run(job: _Job) -> Run:
                 raise KeyboardInterrupt
             found = figures(session, job.field.elo, job.truth, job.slopes)
         return Run(job.variation, job.number, summary.ending.value, found | {"seconds": summary.statistics.elapsed})
+
+
+def _run_without_files(template: bytes | None, job: _Job) -> Run:
+    """Run one campaign on a machine that has no file of the one where the simulation was started."""
+    with tempfile.TemporaryDirectory(prefix="venire-simulate-") as name:
+        data = None if template is None else Path(name) / "data.duckdb"
+        if data is not None and template is not None:
+            data.write_bytes(template)
+        return _run(replace(job, template=data, folder=Path(name)))
 
 
 def _filled(job: _Job, own: Path) -> Path:

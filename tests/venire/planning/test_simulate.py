@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import csv
+import json
+import os
+import pickle
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+import venire as vn
+from tests.processes import marked
+from venire.configs.loading import load_campaign
 from venire.experiments.contestants import made_up
-from venire.experiments.experiment import Run, Simulation
+from venire.experiments.experiment import Run, Simulation, _jobs, _run, _run_without_files, field_of
 from venire.experiments.figures import FIGURES
 from venire.experiments.results import conclusions, differences, means, simulation_document
-from venire.experiments.variations import Variation
+from venire.experiments.variations import Axes, Variation, cross, simulated
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -241,3 +250,132 @@ def test_a_plan_that_rates_a_few_models_alone_is_never_the_best() -> None:
 def test_the_document_names_every_figure() -> None:
     found = simulation_document(made([[10.0, 20.0], [11.0, 19.0]]), ROWS[:2], made_up(5, 5), ())
     assert set(found["figures"]) == set(FIGURES) == set(found["variations"][0]["figures"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "sentence"),
+    [
+        ("spark", "take local, ray, or ray:ADDRESS"),
+        ("ray:nowhere", "the address of a cluster is HOST:PORT"),
+        ("local:2", "take local, ray, or ray:ADDRESS"),
+    ],
+)
+def test_an_engine_that_is_not_there_ends_with_2(venire: Venire, file: Path, engine: str, sentence: str) -> None:
+    done = venire("simulate", file, *TINY, "--engine", engine)
+    assert done.code == 2
+    assert f"--engine {engine}: {sentence}" in " ".join(done.err.split())
+    assert done.out == ""
+
+
+def test_without_ray_the_command_says_what_to_install(
+    venire: Venire, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = venire("simulate", file, *TINY, "--engine", "ray")
+    assert done.code == 2
+    assert 'needs Ray: pip install "venire[ray]"' in " ".join(done.err.split())
+
+
+def test_a_run_needs_no_file_of_the_machine_where_it_was_asked_for(
+    write_campaign: Write, tmp_path: Path, scratch: Path
+) -> None:
+    """A pool that pickles jobs and deletes the data, the field's store and its folder before it runs them."""
+    path = write_campaign()
+    settings = load_campaign(path)
+    rows, seats = cross(Axes(), settings), simulated(settings, ())
+    field, template = field_of(settings, scratch, None, None)
+    assert template is not None
+    (scratch / "jobs").mkdir()
+    jobs = [*_jobs(settings, seats, rows, field, template, scratch / "jobs", 1, None)]
+    here = [_run(job) for job in jobs]
+    parcel = pickle.dumps((partial(_run_without_files, template.read_bytes()), jobs))
+    shutil.rmtree(tmp_path)
+    scratch.mkdir(parents=True)
+    run, jobs = pickle.loads(parcel)
+    assert [run(job) for job in jobs] == here
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("given", [False, True])
+def test_ray_gives_the_bytes_of_this_machine(
+    venire: Venire, file: Path, scratch: Path, write_campaign: Write, ray_cluster: Any, given: bool
+) -> None:
+    words = ("--policy", "all-pairs", "--calls", 40, "--seeds", 2) if given else ("--judges", 1, "--judges", 2, *TINY)
+    path = write_campaign() if given else file
+
+    def table(*engine: object) -> tuple[str, bytes]:
+        table = file.with_name("t.csv")
+        table.unlink(missing_ok=True)
+        done = venire("simulate", path, *words, *engine, "--json", "--csv", table)
+        assert done.code == 0, done.err
+        speed = done.json()["speed"]
+        return done.out.replace(str(speed["wall_seconds"]), "").replace(
+            f'"workers": {speed["workers"]}', ""
+        ), table.read_bytes()
+
+    assert table("--engine", "ray", "--workers", 2) == table("--engine", "local", "--workers", 1)
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.ray
+def test_ray_is_an_engine_in_python(file: Path, ray_cluster: Any) -> None:
+    found = vn.simulate(file, policies=["random"], models=5, instructions=8, seeds=2, engine="ray")
+    assert found.simulation.workers == 2
+    assert (
+        found.simulation.runs
+        == vn.simulate(file, policies=["random"], models=5, instructions=8, seeds=2).simulation.runs
+    )
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_simulation_on_ray_leaves_nothing_behind(
+    start: Start, file: Path, scratch: Path, nothing_left_of_ray: None, number: signal.Signals
+) -> None:
+    words = (
+        "simulate",
+        file,
+        "--policy",
+        "random",
+        "--models",
+        10,
+        "--battles",
+        400,
+        "--seeds",
+        200,
+        "--engine",
+        "ray",
+    )
+    process = start("-m", "venire", *words)
+    assert process.stderr is not None
+    while "runs" not in process.stderr.readline():
+        pass
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.ray
+def test_a_worker_that_is_killed_costs_its_run_alone(
+    start: Start, venire: Venire, file: Path, nothing_left_of_ray: None
+) -> None:
+    words = ("simulate", file, "--policy", "random", "--models", 8, "--battles", 200, "--seeds", 6, "--json")
+    process = start("-m", "venire", *words, "--engine", "ray")
+    assert process.stderr is not None
+    while "runs" not in process.stderr.readline():
+        pass
+    workers: list[int] = []
+    while not workers:  # between two runs a worker has another name
+        found = marked(f"VENIRE_TEST_MARK={os.environ['VENIRE_TEST_MARK']}")
+        workers = [number for number, command in found if command.startswith("ray::_call")]
+    os.kill(workers[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    there, here = json.loads(out), venire(*words, "--workers", 1).json()
+    assert there.pop("speed") != here.pop("speed")
+    assert there == here

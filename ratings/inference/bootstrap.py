@@ -4,13 +4,16 @@ Battles are drawn as cells: equal rows form one cell, and the number of draws of
 mean. A Poisson draw by Walker's alias method takes one random word and two look-ups, whatever the mean. One table
 serves all cells of one count, so tables are used where counts recur, and NumPy's generator elsewhere. Clusters
 (instructions) are drawn as C out of C with replacement. Draws come in blocks of 64 replicates, each block from a
-separate stream, so the first replicates do not depend on the number requested.
+separate stream, so the first replicates do not depend on the number requested, and neither do results on where blocks
+are drawn: in this process, or by those of an executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -112,10 +115,12 @@ def bootstrap_battles(
     seed: int = 0,
     ridge: float = 0.0,
     fixed: NDArray[np.bool_] | None = None,
+    executor: Executor | None = None,
 ) -> Replicates:
     """Bootstrap by battle: draw single rows around their ratings `logits` (n,), and refit; NaN is a model to leave out.
 
     The total number of rows varies: each row counts a Poisson(1) number of times. `fixed` (n,) marks held models.
+    Blocks of 64 replicates are calls of `executor`, such as a `ProcessPoolExecutor`, with the same result as without.
     Raises `InputError` where the table has no finite estimate, and for an invalid number of replicates or seed.
 
     >>> from venire.ratings import bootstrap_battles, bradley_terry, comparisons
@@ -137,15 +142,9 @@ def bootstrap_battles(
         for part, span in zip(parts, spans, strict=True)
     ]
 
-    def draw(rng: np.random.Generator) -> Matrix:
-        weights = np.zeros((2, len(high), BLOCK))
-        for part, span, (up, down) in zip(parts, spans, sums, strict=True):
-            times = poisson.draw(rng, part, BLOCK)
-            weights[0, span] += up @ times
-            weights[1, span] += down @ times
-        return weights.reshape(2 * len(high), BLOCK)
-
-    found = _replicate(system, draw, replicates, seed)
+    found = _replicate(
+        system, _BattleDraws(len(high), poisson, tuple(parts), tuple(spans), tuple(sums)), replicates, seed, executor
+    )
     units = int(counts[cell_weight > 0.0].sum())
     return _result(data, logits, fixed, found, "battle", units, seed)
 
@@ -158,6 +157,7 @@ def bootstrap_clusters(
     seed: int = 0,
     ridge: float = 0.0,
     fixed: NDArray[np.bool_] | None = None,
+    executor: Executor | None = None,
 ) -> Replicates:
     """Cluster bootstrap: draw as many whole clusters as there are, around ratings `logits` (n,), and refit.
 
@@ -183,15 +183,7 @@ def bootstrap_clusters(
     sums = _cluster_sums(rows.weight is None, pair, won, lost, unit, (len(high), units))
     width = max(1, min(BLOCK, _ENTRIES // max(units, 1)))
 
-    def draw(rng: np.random.Generator) -> Matrix:
-        weights = np.empty((2 * len(high), BLOCK))
-        for start in range(0, BLOCK, width):
-            columns = range(start, min(start + width, BLOCK))
-            times = [np.bincount(rng.integers(0, units, units), minlength=units) for _ in columns]
-            weights[:, start : columns.stop] = sums @ np.array(times, dtype=sums.dtype).T.copy()
-        return weights
-
-    found = _replicate(system, draw, replicates, seed)
+    found = _replicate(system, _ClusterDraws(sums, units, width), replicates, seed, executor)
     return _result(data, logits, fixed, found, "cluster", units, seed)
 
 
@@ -285,14 +277,58 @@ def _system(
     )
 
 
-def _replicate(system: Refits, draw: Draw, replicates: int, seed: int) -> Matrix:
+@dataclass(frozen=True, slots=True, eq=False)
+class _BattleDraws:
+    """Weights (2 * pairs, BLOCK) of drawn battles; `sums` adds the cells of each of `parts` to its pairs, `spans`."""
+
+    pairs: int
+    poisson: _PoissonCounts
+    parts: tuple[slice, ...]
+    spans: tuple[slice, ...]
+    sums: tuple[tuple[csr_array, ...], ...]
+
+    def __call__(self, rng: np.random.Generator) -> Matrix:
+        weights = np.zeros((2, self.pairs, BLOCK))
+        for part, span, (up, down) in zip(self.parts, self.spans, self.sums, strict=True):
+            times = self.poisson.draw(rng, part, BLOCK)
+            weights[0, span] += up @ times
+            weights[1, span] += down @ times
+        return weights.reshape(2 * self.pairs, BLOCK)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ClusterDraws:
+    """Weights (2 * pairs, BLOCK) of drawn clusters, `width` replicates at a time: `sums` (2 * pairs, units)."""
+
+    sums: Any
+    units: int
+    width: int
+
+    def __call__(self, rng: np.random.Generator) -> Matrix:
+        weights = np.empty((self.sums.shape[0], BLOCK))
+        for start in range(0, BLOCK, self.width):
+            columns = range(start, min(start + self.width, BLOCK))
+            times = [np.bincount(rng.integers(0, self.units, self.units), minlength=self.units) for _ in columns]
+            weights[:, start : columns.stop] = self.sums @ np.array(times, dtype=self.sums.dtype).T.copy()
+        return weights
+
+
+def _replicate(system: Refits, draw: Draw, replicates: int, seed: int, executor: Executor | None) -> Matrix:
     """Ratings (replicates, n) of drawn tables, block by block."""
     found = np.full((replicates, len(system.start)), np.nan)
-    for block, start in enumerate(range(0, replicates, BLOCK)):
-        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, block])))
-        stop = min(start + BLOCK, replicates)
-        found[start:stop] = system.solve(np.ascontiguousarray(draw(rng)[:, : stop - start]))
+    solve = partial(_block, system, draw, replicates, seed)
+    starts = range(0, replicates, BLOCK)
+    blocks: Iterable[Matrix] = map(solve, starts) if executor is None else executor.map(solve, starts)
+    for start, ratings in zip(starts, blocks, strict=True):
+        found[start : start + BLOCK] = ratings
     return found
+
+
+def _block(system: Refits, draw: Draw, replicates: int, seed: int, start: int) -> Matrix:
+    """Ratings (64 at most, n) of the replicates from `start`, which have a stream of their own."""
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, start // BLOCK])))
+    columns = min(BLOCK, replicates - start)
+    return system.solve(np.ascontiguousarray(draw(rng)[:, :columns]))
 
 
 def _result(

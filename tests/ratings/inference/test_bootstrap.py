@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from scipy.stats import poisson
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.orchestrator.engines.ray_tasks import RayExecutor
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.inference import bootstrap as module
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters, poisson_counts
@@ -104,6 +108,37 @@ def test_draws_do_not_depend_on_sizes_of_blocks(
     monkeypatch.setattr(module, "_CELLS", 7)
     monkeypatch.setattr(module, "_ENTRIES", 5 * 60)
     assert bootstrap(data, logits, replicates=80).logits == pytest.approx(whole, abs=1e-12)
+
+
+def same_bytes(executor: Executor) -> bool:
+    """Whether blocks drawn by an executor make the bytes of those drawn here, the last one not being full."""
+    for data in (board(4), board(4, kind="weighted")):
+        for bootstrap in (bootstrap_battles, bootstrap_clusters):
+            found = bootstrap(data, estimate(data), replicates=150, seed=3, executor=executor)
+            if found.logits.tobytes() != bootstrap(data, estimate(data), replicates=150, seed=3).logits.tobytes():
+                return False
+    return True
+
+
+def test_processes_draw_the_same_replicates() -> None:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert same_bytes(pool)
+
+
+@pytest.mark.ray
+def test_ray_draws_the_same_replicates(ray_cluster: Any) -> None:
+    with RayExecutor(ray_cluster) as executor:
+        assert same_bytes(executor)
+
+
+@BOTH
+def test_what_an_executor_raises_is_raised(bootstrap: Bootstrap) -> None:
+    """One that is shut down takes no call."""
+    data = board(4)
+    executor = ProcessPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        bootstrap(data, estimate(data), executor=executor)
 
 
 @BOTH

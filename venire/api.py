@@ -17,6 +17,7 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Shape
 from venire.configs.loading import resolve
 from venire.configs.schema import Campaign, Data, Judge, Plan
+from venire.endpoints import open_crew
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.respondents import editing, generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
@@ -162,12 +163,15 @@ def run(
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
     environ: Mapping[str, str] = os.environ,
+    engine: str = "local",
+    actors: int | None = None,
 ) -> RunResult:
     """Run a campaign, or resume it. This spends money without a confirmation prompt: see `plan` first.
 
     `progress` is called with counters a few times a second, `warn` with sentences that describe problems. The first
     Ctrl-C stops gently, the second at once; a paid call is never repeated. `embedded` sets how simulated judges
-    answer, `environ` holds the API keys. Also works in a notebook, where an event loop is already running.
+    answer, `environ` holds the API keys. With `engine` "ray" or "ray:ADDRESS" so many actors of a Ray cluster send the
+    calls (`docs/scaling.md`). Also works in a notebook, where an event loop is already running.
 
     Raises InputError for unusable input, before any money is spent; StoreError when the store fails.
 
@@ -175,7 +179,7 @@ def run(
     >>> print(result.ending, result.summary.progress.settled, result.board.models[0].model)
     complete 60 strong
     """
-    return _run(resolve(campaign), amend, retry_failed, progress, warn, embedded, environ)
+    return _run(resolve(campaign), amend, retry_failed, progress, warn, embedded, environ, engine=engine, actors=actors)
 
 
 async def arun(
@@ -229,8 +233,14 @@ def _run(
     embedded: Embedded | None,
     environ: Mapping[str, str],
     ready: Callable[[Callable[[], None]], None] | None = None,
+    *,
+    engine: str = "local",
+    actors: int | None = None,
 ) -> RunResult:
-    with Session(settings, amend=amend, spends=True) as session:
+    with (
+        open_crew(engine, settings, settings.store, environ, actors=actors) as crew,
+        Session(settings, amend=amend, spends=True, crew=crew) as session,
+    ):
         if retry_failed:
             session.retry_failed()
         summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import InputError
@@ -16,6 +18,10 @@ from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.batches.base import BatchProvider
 from venire.judges.providers.batches.file import FileBatches
 from venire.judges.providers.replay import REPLAY, ReplayProvider
+from venire.orchestrator.engines.ray_cluster import EngineChoice
+
+if TYPE_CHECKING:
+    from venire.orchestrator.engines.ray_actors import RayCrew
 
 __all__ = [
     "EmbeddedProvider",
@@ -23,10 +29,15 @@ __all__ = [
     "Secrets",
     "check_routes",
     "keys_of",
+    "open_crew",
     "open_elsewhere",
     "open_routes",
     "read_secrets",
 ]
+
+
+_MIN_LEASE = 1.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,39 @@ def keys_of(campaign: CampaignSettings, environ: Mapping[str, str]) -> Mapping[s
         name for judge, route in _routes(campaign.judges) for name in (route.key_variable, judge.lane.proxy_variable)
     }
     return {name: environ[name] for name in needed if name is not None and name in environ}
+
+
+@contextmanager
+def open_crew(
+    engine: str,
+    campaign: CampaignSettings,
+    store: Path,
+    environ: Mapping[str, str],
+    *,
+    actors: int | None = None,
+    lease_seconds: float | None = None,
+) -> Iterator[RayCrew | None]:
+    """The actors that ask a campaign's calls, for an engine as written on the command line; None: this process does.
+
+    Raises InputError for an engine that there is not, and as `ray_crew` does.
+    """
+    choice = EngineChoice.read(engine)
+    if not choice.is_ray:
+        if actors is not None:
+            raise InputError("actors are those of a Ray cluster: give the engine ray too")
+        yield None
+        return
+    from venire.orchestrator.engines.ray_actors import ray_crew
+    from venire.orchestrator.engines.remote import LEASE_SECONDS
+
+    seconds = LEASE_SECONDS if lease_seconds is None else lease_seconds
+    if seconds < _MIN_LEASE:
+        raise InputError(
+            f"a lease of {seconds:g} s ends before its actor can have answered: give {_MIN_LEASE:g} s or more"
+        )
+    keys = keys_of(campaign, environ)
+    with ray_crew(choice, store, number=actors, lease_seconds=seconds, environ=keys) as crew:
+        yield crew
 
 
 def open_routes(

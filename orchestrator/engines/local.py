@@ -10,6 +10,7 @@ from venire.arena.errors import BudgetReachedError, StoreError
 from venire.orchestrator.engines.trial import UnreadableError
 from venire.orchestrator.engines.work import LaneWork, RoundWork, TrialSource
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.recording.ending import LeaseLosses
 
 __all__ = ["LocalEngine"]
 
@@ -22,6 +23,8 @@ class LocalEngine:
 
     def __init__(self) -> None:
         self._lanes: set[Lane] = set()
+        self.losses = LeaseLosses()
+        """None: it has no actors."""
 
     async def ask(self, work: RoundWork, lanes: Sequence[LaneWork]) -> None:
         """See `Engine.ask`."""

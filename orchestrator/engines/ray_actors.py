@@ -56,6 +56,16 @@ class RayCrew:
             found.update((record.trial, record.step, record.number) for record in said)
         return frozenset(found)
 
+    @property
+    def description(self) -> str:
+        """How many actors ask, where, and what they have of a run before, in a sentence."""
+        nodes = sum(bool(node["Alive"]) for node in self._ray.nodes())
+        said = f"{_counted(self.number, 'actor')} of a Ray cluster of {_counted(nodes, 'node')} will ask"
+        if self._survivors:
+            calls = sum(len(begun.out) + len(begun.unacknowledged) for begun in self._survivors.values())
+            said += f"; {len(self._survivors):,} are left of the last run, with {_counted(calls, 'call')} under way"
+        return said
+
     def find(self, store_id: bytes) -> None:
         """Tell all actors of a store that are not known yet to stand by; one that does not answer is ended."""
         prefix = f"{_PREFIX}-{store_id.hex()}-"
@@ -171,7 +181,7 @@ class _RayLink:
         """Have the actor end its lease; None where it does not answer in time."""
         try:
             begun: Begun = self._ray.get(self._handle.begin.remote(0, None), timeout=seconds)
-        except self._ray.exceptions.RayError:
+        except (self._ray.exceptions.RayError, AttributeError, ImportError):  # or it is of another version of Venire
             return None
         return begun
 
@@ -184,6 +194,10 @@ class _RayLink:
         """End the actor for good."""
         with suppress(self._ray.exceptions.RayError):
             self._ray.kill(self._handle)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _reason(error: Exception) -> str:

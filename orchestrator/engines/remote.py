@@ -10,6 +10,7 @@ their process is known to be gone, and they count as unanswered.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
 from collections import deque
@@ -55,11 +56,12 @@ from venire.orchestrator.engines.work import LaneWork, RoundWork, TrialSource
 from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.routes import Route
+from venire.orchestrator.recording.ending import LeaseLosses
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial, load
 
-__all__ = ["LEASE_SECONDS", "Crew", "LeaseLosses", "RemoteEngine"]
+__all__ = ["LEASE_SECONDS", "Crew", "RemoteEngine"]
 
 LEASE_SECONDS = 10.0
 """Without an answer for so long an actor's trials are asked by others."""
@@ -74,26 +76,6 @@ _LOST = "the actor that sent it was lost before its answer was reported"
 
 LaneKey = tuple[Identity, ...]
 OpenProviders = Callable[[], Sequence[tuple[Identity, Provider]]]
-
-
-@dataclass(slots=True)
-class LeaseLosses:
-    """What lost and silent actors have cost so far; money in nano-dollars."""
-
-    leases: int = 0
-    """Leases that ended before their trials were settled or given back."""
-    calls: int = 0
-    """Calls in flight whose answers were lost; the same steps were asked again."""
-    reserved: int = 0
-    """What these count at, since their cost is not known."""
-    late: int = 0
-    """Calls that were answered after their trial had gone to another actor."""
-    late_cost: int = 0
-
-    @property
-    def any(self) -> bool:
-        """Whether a lease was lost at all."""
-        return self.leases > 0
 
 
 @dataclass(slots=True, eq=False)
@@ -491,6 +473,8 @@ class _Round:
         leased = [number for numbers in actor.leased.values() for number in numbers]
         if leased or actor.out:
             self.engine.losses.leases += 1
+            detail = {"actor": actor.name, "why": why, "trials": len(leased), "calls": len(actor.out)}
+            self.account.recorder.event(self.engine.clock.wall(), "lease lost", json.dumps(detail))
             self.engine.warn(
                 f"warning: actor {actor.name} {why}: its {len(leased):,} trials are asked by others; "
                 f"{len(actor.out):,} calls were in flight"

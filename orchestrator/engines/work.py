@@ -13,6 +13,7 @@ from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.lane import Lane
+from venire.orchestrator.recording.ending import LeaseLosses
 from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.trial_states import PendingTrial
 from venire.storage.store.store import Store
@@ -91,6 +92,11 @@ class Engine(Protocol):
 
     One engine serves a whole run; its lanes keep what they learnt from round to round.
     """
+
+    @property
+    def losses(self) -> LeaseLosses:
+        """What lost actors have cost so far."""
+        ...
 
     async def ask(self, work: RoundWork, lanes: Sequence[LaneWork]) -> None:
         """Ask all that the feeds hand out, until it is settled, failed, or there is a reason to stop.

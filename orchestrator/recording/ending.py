@@ -21,6 +21,7 @@ __all__ = [
     "GRACE_SECONDS",
     "CampaignSummary",
     "Ending",
+    "LeaseLosses",
     "StopRequest",
     "ending_of",
     "gc_paused",
@@ -134,6 +135,26 @@ class RouteCalls:
     slowed: float = 0.0
 
 
+@dataclass(slots=True)
+class LeaseLosses:
+    """What lost and silent actors have cost so far; money in nano-dollars."""
+
+    leases: int = 0
+    """Leases that ended before their trials were settled or given back."""
+    calls: int = 0
+    """Calls in flight whose answers were lost; the same steps were asked again."""
+    reserved: int = 0
+    """What these count at, since their cost is not known."""
+    late: int = 0
+    """Calls that were answered after their trial had gone to another actor."""
+    late_cost: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether a lease was lost at all."""
+        return self.leases > 0
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignSummary:
     """How a run ended. Counters are of this run; `progress` is of the campaign; seconds of the run's clock."""
@@ -160,6 +181,8 @@ class CampaignSummary:
     out_elsewhere: int = 0
     """Trials still to be judged that are in batches which this run could not collect: of other campaigns, or of judges
     that are not asked in batches any more."""
+    losses: LeaseLosses = field(default_factory=LeaseLosses)
+    """What lost actors have cost, where others asked the calls."""
 
 
 class StopRequest:

@@ -607,4 +607,5 @@ class _CampaignRun:
             batches=sum(len(one.waves) for one in self.wave_lanes.values()),
             left_for_later=sum(one.left_for_later for one in self.wave_lanes.values()),
             out_elsewhere=self.out_elsewhere,
+            losses=self.engine.losses,
         )

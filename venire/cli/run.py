@@ -74,8 +74,7 @@ def run(
 
     from venire.cli.options import agree, environment, page_guard, seconds_of
     from venire.configs.loading import in_batches, load_campaign
-    from venire.endpoints import keys_of
-    from venire.orchestrator.engines.ray_cluster import EngineChoice
+    from venire.endpoints import open_crew
     from venire.orchestrator.planning.sharding import Shard
     from venire.orchestrator.run.wave_lane import Polling
     from venire.render.outcome import show_outcome
@@ -93,19 +92,10 @@ def run(
     if take and shard is None:
         raise InputError("--take is for one of several shards: give --shard too, such as --shard 3/8 --take 5/8")
     part = None if shard is None else Shard.read(shard, take)
-    choice = EngineChoice.read(engine)
-    if actors is not None and not choice.is_ray:
-        raise InputError("--actors is for a Ray cluster: give --engine ray too")
     store = campaign.store if part is None else part.store(campaign.store)
+    seconds = seconds_of(lease, "--lease")
     with ExitStack() as stack:
-        crew = None
-        if choice.is_ray:
-            from venire.orchestrator.engines.ray_actors import ray_crew
-
-            seconds = seconds_of(lease, "--lease")
-            crew = stack.enter_context(
-                ray_crew(choice, store, number=actors, lease_seconds=seconds, environ=keys_of(campaign, environ))
-            )
+        crew = stack.enter_context(open_crew(engine, campaign, store, environ, actors=actors, lease_seconds=seconds))
         observers = stack.enter_context(
             observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
         )
@@ -115,6 +105,8 @@ def run(
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
+        if crew is not None:
+            screen.print(crew.description)
         agree(session, yes=yes)
         keep_forecast(session.store, session.planned.id, session.forecast)
         code = show_outcome(

@@ -19,7 +19,7 @@ from venire.arena.planning import InterimAnalysis
 from venire.configs.loading import campaign_of
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
-from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseLosses
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.wave_lane import Polling
@@ -219,9 +219,21 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
         + (f" ({money(paid.unknown)} of it reserved for calls without an answer)" if paid.unknown else "")
         + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
     )
+    _show_losses(screen, summary.losses)
     show_spending(screen, spending_document(session.store, session.planned.id))
     screen.print()
     _show_routes(screen, summary)
+
+
+def _show_losses(screen: Console, losses: LeaseLosses) -> None:
+    """What lost actors have cost; nothing where none was lost."""
+    if not losses.any:
+        return
+    leases = f"{losses.leases:,} lease{'s' * (losses.leases != 1)} of actors lost"
+    screen.print(
+        f"{leases}: {losses.calls:,} calls in flight had no answer and count at {money(losses.reserved)}, their "
+        f"highest price; {losses.late:,} were answered after others had asked again, for {money(losses.late_cost)}"
+    )
 
 
 def _show_routes(screen: Console, summary: CampaignSummary) -> None:

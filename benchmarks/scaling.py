@@ -56,9 +56,15 @@ def _shards(file: Path, of: int) -> list[list[str]]:
     return [[*_RUN, str(file), "--yes", "--shard", f"{number}/{of}"] for number in range(1, of + 1)]
 
 
+def _actors(file: Path, number: int) -> list[list[str]]:
+    return [[*_RUN, str(file), "--yes", "--engine", "ray", "--actors", str(number)]]
+
+
 WAYS = (
     Way("one process", lambda file: [[*_RUN, str(file), "--yes"]]),
     Way("two shards", lambda file: _shards(file, 2)),
+    Way("Ray, one actor", lambda file: _actors(file, 1), "ray"),
+    Way("Ray, two actors", lambda file: _actors(file, 2), "ray"),
 )
 """The first is what the others are compared with."""
 

@@ -273,7 +273,7 @@ def play(
     lease: float = 5.0,
     seconds: float | None = None,
     limit: int = 60_000,
-    concurrency: int = 64,
+    concurrency: int = 128,
     speed: float = 20.0,
 ) -> ActorRound:
     """Torment one campaign; with `seconds` an actor is killed that often apart, else at parts of the calls."""

@@ -109,8 +109,8 @@ def read(path: Path) -> str:
 
 
 def run_for_ever(folder: Path) -> None:
-    (folder / "begun").write_text("yes", encoding="utf-8")
     try:
+        (folder / "begun").write_text("yes", encoding="utf-8")
         while True:
             pass
     except KeyboardInterrupt:

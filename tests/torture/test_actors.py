@@ -1,0 +1,28 @@
+"""Killed and stopped actors, and a killed coordinator, break no promise of a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.torture.actors import play
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
+
+
+def test_kills_cost_what_was_in_flight_and_nothing_else(tmp_path: Path) -> None:
+    found = play(tmp_path, trials=1_000, lease=3.0)
+    assert not found.broken
+    assert found.actors_killed == 2
+    assert found.stopped_seconds >= 6.0
+    assert found.starts == 2
+    assert found.asked_twice > 0
+
+
+@pytest.mark.slow
+def test_the_same_of_twenty_thousand_trials_for_minutes(tmp_path: Path) -> None:
+    found = play(tmp_path, trials=20_000, lease=10.0, seconds=60.0, limit=10_800)
+    assert not found.broken
+    assert found.actors_killed == 3
+    assert found.fullest_minute > 9_000, "the limit was what held the calls back"

@@ -58,10 +58,8 @@ from venire.storage.plans.trial_states import PendingTrial
 
 __all__ = ["Asker"]
 
-_LONG_POLL = 0.025
-"""Seconds that an exchange waits for something to report."""
-_LINGER = 0.005
-"""Seconds for which it then waits for more: reports go up together."""
+_LONG_POLL = 5.0
+"""For how often the seconds that reports may wait for more an exchange waits for something to report."""
 _MAX_UNACKNOWLEDGED = 20_000
 """Reports that are kept; with more no further call is sent until some are on disk."""
 
@@ -139,10 +137,10 @@ class Asker:
         self._leaving = {one for one in self._leaving if not one.ended.done()}
         if not self._has_news:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LONG_POLL):
+                async with asyncio.timeout(_LONG_POLL * down.linger):
                     await self._wake.wait()
         if self._has_news:
-            await asyncio.sleep(_LINGER)
+            await asyncio.sleep(down.linger)
         reports = self._unsent()
         session.renew()
         return Up(down.lease, reports, session.active, session.waiting(), over=False)

@@ -124,6 +124,8 @@ class Down(NamedTuple):
     last: bool
     """Whether no further trial will come, as far as is known."""
     halt: bool
+    linger: float
+    """Seconds for which reports may wait for more, so that they go up together."""
 
 
 class Ask(NamedTuple):

@@ -72,6 +72,8 @@ _PATIENCE = 120.0
 _AHEAD = 1.25
 """Trials leased to an actor, for each call in flight that is its share."""
 _MIN_AHEAD = 4
+_LINGER, _EXCHANGES = 0.005, 1_000.0
+"""Seconds for which reports wait for more at least, and exchanges a second that one coordinator makes at most."""
 _LOST = "the actor that sent it was lost before its answer was reported"
 
 LaneKey = tuple[Identity, ...]
@@ -440,6 +442,7 @@ class _Round:
             frozenset(work.unreadable),
             all(one.is_empty for one in self.stocks.values()),
             work.halt.is_set(),
+            max(_LINGER, min(len(self.engine.actors) / _EXCHANGES, self.engine.lease_seconds / 10)),
         )
 
     def _share(self, actor: _Actor, lane: Lane) -> int:

@@ -417,6 +417,7 @@ class _Round:
             actor.waiting = up.waiting
             actor.idle = down.halt and not up.active and not actor.out
             self._look()
+            await asyncio.sleep(0)  # calls that need not wait get their leave now, and it goes down at once
 
     async def _compose(self, actor: _Actor) -> Down:
         """Lease more trials to an actor, and say what became of its calls and reports."""

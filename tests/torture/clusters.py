@@ -14,10 +14,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
+
+from tests.processes import marked
 
 __all__ = ["LOOPBACK", "RayCluster", "ray_nodes"]
 
@@ -43,11 +45,11 @@ class RayCluster:
 
     def processes(self) -> list[int]:
         """All processes of the cluster."""
-        return [pid for pid in _pids() if _has_mark(pid, self.mark)]
+        return [pid for pid, _ in marked(f"{_MARK}={self.mark}")]
 
     def actors(self) -> list[int]:
         """The processes in which actors ask."""
-        return [pid for pid in self.processes() if _command(pid).startswith("ray::Asker")]
+        return [pid for pid, command in marked(f"{_MARK}={self.mark}") if command.startswith("ray::Asker")]
 
     def memory(self, *others: int) -> int:
         """Bytes that the cluster and some other processes have for themselves, shared pages divided among them."""
@@ -106,35 +108,14 @@ def _wait_until_up(cluster: RayCluster, folder: str, node: int) -> None:
 def _end(cluster: RayCluster) -> None:
     """Kill what is left of a cluster, and nothing else."""
     for pid in cluster.processes():
-        if pid != os.getpid():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
-
-
-def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _has_mark(pid: int, mark: str) -> bool:
-    try:
-        return f"{_MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def _proportional(pid: int) -> int:

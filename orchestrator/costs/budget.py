@@ -112,6 +112,12 @@ class BudgetView:
             account.parked_tokens += reservation.tokens
         self._freed.set()
 
+    def unpark(self, reservation: Reservation) -> None:
+        """What was parked is about to end after all."""
+        for account in self.accounts:
+            account.parked_money -= reservation.money
+            account.parked_tokens -= reservation.tokens
+
     def may_fit_later(self, reservation: Reservation) -> bool:
         """Whether only what others have reserved is in the way of a call, so that waiting for it may help."""
         return all(account.may_fit_later(reservation) for account in self.accounts)

@@ -13,6 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
@@ -110,6 +111,11 @@ class Asker:
         """Open the routes, unless those that are open serve."""
         if self._setup == setup:
             return
+        if setup.version != (here := version("venire")):
+            raise InputError(
+                f"on {socket.gethostname()}, where an actor asks, Venire is of version {here}, and here of "
+                f"{setup.version}: install the same everywhere"
+            )
         before, self._providers = self._providers, {}
         self._setup = None
         try:

@@ -63,6 +63,8 @@ class Setup:
     """Opens the routes in the actor's process, with the keys of its own environment. Raises InputError."""
     lease_seconds: float
     """How long a lease lasts without an exchange."""
+    version: str
+    """Of Venire, where the coordinator is."""
     events: bool = False
     """Whether anybody observes the run."""
 

@@ -7,6 +7,8 @@ be paid twice.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,11 +25,13 @@ from venire.orchestrator.engines.remote import LEASE_SECONDS, OpenProviders, Rem
 from venire.orchestrator.recording.events import Events
 from venire.storage.store.journal import read_journal
 
-__all__ = ["RayCrew", "ray_crew"]
+__all__ = ["RayAsker", "RayCrew", "ray_crew"]
 
 _STAND_BY_SECONDS = 5.0
 """For which an actor of a coordinator that is gone may take to answer; then it is ended."""
 _PREFIX = "asker"
+_FORGOTTEN_SECONDS = 43_200.0
+"""After which an actor ends that no coordinator speaks to."""
 
 
 class RayCrew:
@@ -86,7 +90,7 @@ class RayCrew:
     def hire(self, store_id: bytes) -> Sequence[Link]:
         """All actors of a store: those that are there, and as many new ones as are wanted."""
         self.find(store_id)
-        remote = self._ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)(Asker)
+        remote = self._ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)(RayAsker)
         options = {"lifetime": "detached", "namespace": NAMESPACE, "scheduling_strategy": "SPREAD"}
         while len(self._links) < self.number:
             name = f"{_PREFIX}-{store_id.hex()}-{uuid4().hex[:8]}"
@@ -118,9 +122,10 @@ class RayCrew:
         )
 
     def close(self) -> None:
-        """End all actors."""
+        """End all actors that a run had ask; of those that only stand by, what they have is for the next run."""
         for link in self._links:
-            link.end()
+            if link not in self._survivors:
+                link.end()
 
 
 @contextmanager
@@ -145,6 +150,36 @@ def ray_crew(
             yield crew
         finally:
             crew.close()
+
+
+class RayAsker(Asker):
+    """An asker in an actor, which ends by itself where no coordinator comes back for long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heard = time.monotonic()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def begin(self, lease: int, setup: Setup | None) -> Begun:
+        """See `Asker.begin`."""
+        self._heard = time.monotonic()
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._end_when_forgotten())
+        return await super().begin(lease, setup)
+
+    async def exchange(self, down: Down) -> Up:
+        """See `Asker.exchange`."""
+        self._heard = time.monotonic()
+        return await super().exchange(down)
+
+    async def _end_when_forgotten(self) -> None:
+        import ray
+
+        left = _FORGOTTEN_SECONDS
+        while left > 0:
+            await asyncio.sleep(left)
+            left = self._heard + _FORGOTTEN_SECONDS - time.monotonic()
+        ray.kill(ray.get_runtime_context().current_actor)
 
 
 class _RayLink:

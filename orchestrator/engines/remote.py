@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
@@ -67,8 +68,8 @@ LEASE_SECONDS = 10.0
 """Without an answer for so long an actor's trials are asked by others."""
 _RETRY_SECONDS = 0.5
 """Between two attempts to reach an actor that was lost."""
-_PATIENCE = 120.0
-"""Seconds without any actor after which the lanes close."""
+_SILENCE, _PATIENCE = 15.0, 120.0
+"""Seconds without any actor after which that is said, and after which the lanes close."""
 _AHEAD = 1.25
 """Trials leased to an actor, for each call in flight that is its share."""
 _MIN_AHEAD = 4
@@ -317,6 +318,9 @@ class _Round:
         self.away: dict[int, list[_Stock]] = {}
         """Trials with a call that a coordinator which is gone had under way, and who waits to hand them out."""
         self._finished = asyncio.Event()
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Ends with what went wrong in granting a call, if anything did."""
+        self._said_none = False
         self._began = engine.clock.monotonic()
         used = {number: judge for number, judge in work.judges.items() if judge.lane.identity in self.stocks}
         self.setup = Setup(
@@ -327,6 +331,7 @@ class _Round:
             frozenset(route.number for _, route in self.routes.values() if route.refusals.accepted),
             engine.open_providers,
             engine.lease_seconds,
+            version("venire"),
             events=engine.events.active,
         )
 
@@ -339,6 +344,7 @@ class _Round:
                 await self._adopt(actor, begun)
         serving = {asyncio.create_task(self._serve(actor)) for actor in self.engine.actors}
         serving.add(asyncio.create_task(self._watch()))
+        serving.add(asyncio.create_task(self._fail()))
         finished = asyncio.create_task(self._finished.wait())
         try:
             self._look()
@@ -358,6 +364,9 @@ class _Round:
             self._stop_asking(actor, "the run is stopping")
         self._look()
 
+    async def _fail(self) -> None:
+        await self._failure
+
     async def _watch(self) -> None:
         """Give up where no actor answers for long."""
         while True:
@@ -365,7 +374,11 @@ class _Round:
             now = self.engine.clock.monotonic()
             silent = [one.silent_since for one in self.engine.actors]
             since = [self._began if at is None else at for at in silent]
-            if all(not one.lease for one in self.engine.actors) and now - max(since) > _PATIENCE:
+            silence = now - max(since) if all(not one.lease for one in self.engine.actors) else 0.0
+            if silence > _SILENCE and not self._said_none:
+                self._said_none = True
+                self.engine.warn(f"no actor of the cluster answers: waiting for one, {_PATIENCE:.0f} s at most")
+            if silence > _PATIENCE:
                 for lane in self.lanes.values():
                     lane.close(f"no actor of the cluster has answered for {_PATIENCE:.0f} s")
             self._look()
@@ -471,9 +484,7 @@ class _Round:
         self._stop_asking(actor, why)
         actor.answers.clear()
         for one in actor.out.values():
-            one.in_doubt = True
-            if one.of is not None:
-                one.of.doubts.add(one)
+            self._doubt(one)
         leased = [number for numbers in actor.leased.values() for number in numbers]
         if leased or actor.out:
             self.engine.losses.leases += 1
@@ -486,6 +497,16 @@ class _Round:
         for number in leased:
             self._take_back(self.trials[number])
         self._look()
+
+    def _doubt(self, one: _Out) -> None:
+        """Wait for a call no longer: others may have its place, and nobody waits for its money."""
+        one.in_doubt = True
+        one.budget.park(one.reservation)
+        if one.gate is not None and one.permit is not None:
+            one.gate.done(one.permit, None, None, replied=False)
+            one.permit = None
+        if one.of is not None:
+            one.of.doubts.add(one)
 
     def _take_back(self, trial: _LeasedTrial) -> None:
         """Have a trial leased again, unless its judge is asked no more."""
@@ -594,11 +615,11 @@ class _Round:
     def _granted(self, actor: _Actor, call: int, task: asyncio.Task[None]) -> None:
         actor.asking.pop(call, None)
         if not task.cancelled() and (error := task.exception()) is not None:
+            actor.answers.append(Refused(call, "stopped", "the run is stopping"))
             if isinstance(error, StoreError):
                 self.work.store_failed(error)
-                actor.answers.append(Refused(call, "stopped", str(error)))
-            else:
-                raise error
+            elif not self._failure.done():
+                self._failure.set_exception(error)
 
     async def _grant(self, actor: _Actor, lane: Lane, route: Route, trial: _LeasedTrial, ask: Ask) -> None:
         """Reserve, admit and announce a call as its lane would here."""
@@ -733,6 +754,8 @@ class _Round:
 
     def _resolved(self, one: _Out, paid: int) -> None:
         """What became of a call is known: whoever waited for that goes on."""
+        if one.in_doubt:
+            one.budget.unpark(one.reservation)
         if one.of is None:
             for stock in self.away.pop(one.trial, ()):
                 stock.put_back(one.trial)

@@ -53,7 +53,8 @@ def recover(store: Store, *, accept_loss: bool = False, under_way: Collection[tu
             f"{error}. What the last run could not write is still kept in {journal_path(store.path)}: make room on the "
             "disk and try again"
         ) from error
-    lost = [one for one in _unanswered(store, left) if (one.trial, one.step, one.number) not in under_way]
+    unanswered = _unanswered(store, left)
+    lost = [one for one in unanswered if (one.trial, one.step, one.number) not in under_way]
     found = Recovered(len(lost), sum(one.reserved for one in lost), replies, gone)
     if lost:
         with store.commit() as commit:
@@ -61,7 +62,7 @@ def recover(store: Store, *, accept_loss: bool = False, under_way: Collection[tu
     if found != Recovered():
         facts = {"replies": found.replies, "calls": found.calls, "reserved": found.reserved}
         _note(store, left, "recovered", facts)
-    if store.checkpoint():
+    if store.checkpoint() and len(lost) == len(unanswered):  # else the next run announces them again, or counts them
         journal_path(store.path).unlink(missing_ok=True)
     return found
 

@@ -49,7 +49,7 @@ class RayCluster:
 
     def actors(self) -> list[int]:
         """The processes in which actors ask."""
-        return [pid for pid, command in marked(f"{_MARK}={self.mark}") if command.startswith("ray::Asker")]
+        return [pid for pid, command in marked(f"{_MARK}={self.mark}") if command.startswith("ray::RayAsker")]
 
     def memory(self, *others: int) -> int:
         """Bytes that the cluster and some other processes have for themselves, shared pages divided among them."""

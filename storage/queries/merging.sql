@@ -119,6 +119,11 @@ select row_number() over (partition by campaign order by in_force, old, planned_
   (select campaign, min(side) side, arg_min(old, side) old, bool_or(in_force) in_force, policy, seed, equal_texts, design, planned_at, phase
     from temp.all_round group by campaign, policy, seed, trials, equal_texts, design, planned_at, phase) order by campaign, 1;
 
+-- name: merge_same_plan
+-- Rows of a round that are not those of a round in the new store, one beside the other; of trials that kept their numbers.
+select count(*) from (select trial from plan join temp.map_campaign mc on mc.side = $side and mc.old = campaign and mc.new = $campaign where round = $old) p
+  positional join (select trial from made.plan where campaign = $campaign and round = $first) o where p.trial is distinct from o.trial;
+
 -- name: merge_plan
 -- A trial that another round in force plans already is planned once.
 insert into made.plan select $campaign, $number, p.ordinal, mt.new, p.gap, 1 from plan p join temp.map_campaign mc on mc.side = $side and mc.old = p.campaign and mc.new = $campaign
@@ -149,8 +154,13 @@ insert into temp.all_attempt
     from attempt a join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign join temp.map_trial mt on mt.side = $numbers and mt.old = a.trial
     left join temp.map_lane ml on ml.side = $side and ml.old = a.lane),
   counted as (select *, max(sent_at) over (partition by trial, step order by number) sent_after, row_number() over (partition by known order by number) occurrence from mapped)
-  select $side, source, trial, step, number, sent_after, answered, nano, known, occurrence,
-    not exists (select 1 from temp.all_attempt o where o.known = c.known and o.occurrence = c.occurrence) from counted c;
+  select $side, source, trial, step, number, sent_after, answered, nano, known, occurrence, true from counted;
+
+-- name: merge_shared_attempts
+-- Of an attempt that several stores have, that of the first one counts. All are looked through once, and most stores share none.
+create temp table shared as select known, occurrence, min(side) side from temp.all_attempt group by known, occurrence having count(*) > 1;
+update temp.all_attempt set fresh = false from temp.shared o
+  where o.known = temp.all_attempt.known and o.occurrence = temp.all_attempt.occurrence and o.side < temp.all_attempt.side;
 
 -- name: merge_number_attempts
 -- Attempts of a step that come from several stores get new numbers by when they were sent, those of one store in their order.

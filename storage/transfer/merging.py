@@ -124,6 +124,7 @@ class _Merge:
         self._rounds()
         self._every("merge_looks")
         self._every("merge_stage_attempts")
+        self._run("merge_shared_attempts")
         self._run("merge_number_attempts")
         self._every("merge_attempts")
         self._every("merge_stage_verdicts")
@@ -242,14 +243,24 @@ class _Merge:
             self.connection.execute(f"use s{side}")
             found = {"campaign": campaign, "number": number}
             start = first.get(campaign, number)
-            numbers = self.numbers[side]
-            rows = self._run("merge_plan", side=side, numbers=numbers, old=old, in_force=in_force, first=start, **found)
+            rows = 0
+            if not (in_force and start != number and self._planned(side, campaign, old, start)):
+                numbers = self.numbers[side]
+                rows = self._run(
+                    "merge_plan", side=side, numbers=numbers, old=old, in_force=in_force, first=start, **found
+                )
             if not rows and start != number:
                 continue
             more = dict(zip(("policy", "seed", "equal_texts", "design", "planned_at", "phase"), fields, strict=True))
             self._run("merge_round", trials=rows, **found, **more)
             if in_force:
                 self._run("merge_in_force", **found)
+
+    def _planned(self, side: int, campaign: int, old: int, first: int) -> bool:
+        """Whether a round plans what another does that is there, trial by trial: to see that takes no hash table."""
+        return self.numbers[side] in self.kept.values() and self._rows(
+            "merge_same_plan", side=side, campaign=campaign, old=old, first=first
+        ) == [(0,)]
 
     def _every(self, name: str) -> None:
         """Run a named query once for each source, with that in use."""

@@ -404,6 +404,15 @@ def test_trials_of_any_number_of_answers_show_what_they_showed(folder: Path) -> 
     assert ask(Path(merged.path), "select count(*), count(distinct trial_key) from trial") == [(18 + 12, 18 + 12)]
 
 
+def test_stores_with_the_same_trials_of_which_each_plans_others_plan_all_of_them(folder: Path) -> None:
+    """The danger: trials that are the same in the same order are taken for a plan that is the same."""
+    a, b = Kept(folder / "a.duckdb", settings='{"x":1}'), Kept(folder / "b.duckdb", settings='{"x":1}')
+    for kept, question in ((a, "q1"), (b, "q2")):
+        Kept.plan(kept.store, (question,), ("a", "b", "c"), "c", '{"x":2}')
+    path = Path(both_ways(folder, a, b).path)
+    assert ask(path, "select count(*), count(distinct trial) from missing") == [(12, 12)]
+
+
 @pytest.mark.slow
 def test_rounds_that_are_out_of_force_stay_so(folder: Path) -> None:
     a = Kept(folder / "a.duckdb", ("q1", "q2"), settings='{"x":1}')

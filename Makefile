@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 ROOMS := arena configs judges storage ratings orchestrator reports pages simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
-.PHONY: help install demo test collected test-slow test-browser test-ray torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page bench-report bench-batches coverage fuzz agreement figures screens notebook examples lint lock clean
+.PHONY: help install demo test collected test-slow test-browser test-ray torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing bench-page bench-report bench-batches bench-partitions coverage fuzz agreement figures screens notebook examples lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -26,7 +26,7 @@ help:
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
 	@echo "make bench-ratings  ratings from pairs beside other libraries: docs/performance.md; bench-ratings-peers sets those up"
 	@echo "make bench-policies  what each policy makes of the same verdicts, beside the best possible: docs/design/policies.md"
-	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-refusals, bench-simulated, bench-widths, bench-placing, bench-page, bench-report, bench-batches   measurements, see benchmarks/README.md"
+	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-refusals, bench-simulated, bench-widths, bench-placing, bench-page, bench-report, bench-batches, bench-partitions   measurements, see benchmarks/README.md"
 	@echo "make coverage  how often intervals hold the truth of simulated worlds: docs/ratings.md, docs/judges.md (REPLICATES=300)"
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
 	@echo "make screens    take pictures of the web pages into docs/screens/; VENIRE_DATA names the records"
@@ -183,6 +183,9 @@ bench-simulated: install
 
 bench-widths: install
 	$(BIN)/python benchmarks/widths.py
+
+bench-partitions: install
+	$(BIN)/python benchmarks/partitions.py --kinds ranges shards
 
 REPLICATES ?= 300
 coverage: install

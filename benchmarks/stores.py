@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.formats.tables import TableKind
 
-__all__ = ["CAMPAIGN", "make", "readdress", "settle", "settled_first", "shapes"]
+__all__ = ["CAMPAIGN", "instructions_of", "make", "readdress", "settle", "settled_first", "shapes"]
 
 CAMPAIGN = "campaign.toml"
 _JUDGES, _MATCHUPS, _MODELS = 5, 100, 20
@@ -79,15 +80,16 @@ def make(
     *,
     models: int = _MODELS,
     matchups: int = _MATCHUPS,
+    first: int = 0,
 ) -> Path:
     """A campaign file and its store with `trials` planned trials (a multiple of 10 times `matchups`), none settled.
 
     The campaign has five judges at one endpoint, `matchups` matchups of `models` models, two orders, and the required
-    number of instructions in four categories. Returns the campaign file.
+    number of instructions in four categories, numbered from `first` on. Returns the campaign file.
     """
-    instructions = trials // (_JUDGES * matchups * 2)
+    instructions = instructions_of(trials, matchups)
     folder.mkdir(parents=True, exist_ok=True)
-    questions = [f"q{n:04}" for n in range(instructions)]
+    questions = [f"q{n:04}" for n in range(first, first + instructions)]
     names = [f"model-{n:02}" for n in range(models)]
     _write(
         folder / "instructions.jsonl",
@@ -125,13 +127,25 @@ def make(
     return folder / CAMPAIGN
 
 
+def instructions_of(trials: int, matchups: int = _MATCHUPS) -> int:
+    """How many instructions a campaign of so many trials has."""
+    return trials // (_JUDGES * matchups * 2)
+
+
 def settled_first(trials: int, seed: int = 7) -> np.ndarray:
     """Numbers of trials in the order in which they are settled, so that any share of them is a seeded sample."""
     return np.random.default_rng(seed).permutation(trials) + 1
 
 
-def settle(store: Store, trials: np.ndarray, until_log: int | None = None, *, varied: bool = False) -> None:
-    """Add two answered attempts and a verdict for each trial, in plan order, in commits of 20,000 trials.
+def settle(
+    store: Store,
+    trials: np.ndarray,
+    until_log: int | None = None,
+    *,
+    varied: bool = False,
+    steps: Sequence[int] = (1, 2),
+) -> None:
+    """Add an answered attempt for each of `steps` and a verdict for each trial, in plan order, 20,000 trials a commit.
 
     All verdicts are for A, unless `varied`: then they follow the numbers of the models with chance, a few trials are
     unreadable, calls differ in time and price, and one reply in a thousand has the word "heliotrope".
@@ -143,23 +157,24 @@ def settle(store: Store, trials: np.ndarray, until_log: int | None = None, *, va
     names = [row[0] for row in store.connection.execute("select column_name from (describe attempt)").fetchall()]
     columns = _ATTEMPT | (_VARIED if varied else {})
     attempts = ", ".join(f"{columns.get(name, 'null')} as {name}" for name in names)
+    cost = " + ".join(columns["cost"].replace("step", str(step)) for step in steps)
     trials = np.sort(trials)
     for start in range(0, len(trials), at_once):
         chosen = {"trials": trials[start : start + at_once].tolist()}
         with store.commit() as commit:
             taken = "(select unnest($trials) as trial)"
             store.connection.execute(
-                f"insert into attempt select {attempts} from {taken}, (select unnest([1, 2]) as step) "
+                f"insert into attempt select {attempts} from {taken}, (select unnest({list(steps)}) as step) "
                 "order by trial, step",
                 {**chosen, "batch": commit.batch},
             )
             store.connection.execute(
                 f"insert into verdict by name select trial, 1 reading, {_VARIED_VERDICT if varied else _VERDICT}, "
                 "'bench' as rule, false answered, false flagged, "
-                f"2000 as cost, $batch batch from {taken} {_JOINED if varied else ''} order by trial",
+                f"{cost} as cost, $batch batch from {taken} {_JOINED if varied else ''} order by trial",
                 {**chosen, "batch": commit.batch},
             )
-            commit.written += 3 * len(chosen["trials"])
+            commit.written += (len(steps) + 1) * len(chosen["trials"])
         if until_log is not None and store.log_bytes >= until_log:
             return
         if until_log is None and store.log_bytes > 64 << 20:

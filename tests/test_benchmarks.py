@@ -253,3 +253,23 @@ def test_a_way_without_its_package_is_left_out_by_name(
     finally:
         os.sched_setaffinity(0, cores)
     assert "elsewhere is left out: no_such_package is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["ranges", "shards"])
+def test_partitions_are_merged_beside_duckdb_alone(kind: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(_BENCHMARKS / "partitions.py"), "--rows", "1000", "--partitions", "2"]
+    done = subprocess.run([*command, "--kinds", kind], capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" | ") for line in done.stdout.splitlines()[2:]]
+    assert [row[:3] for row in rows] == [
+        [f"| {kind}", "DuckDB alone", "2 x 2,000"],
+        [f"| {kind}", "venire store merge", "2 x 2,000"],
+    ]
+
+
+@pytest.mark.parametrize("given", [["--rows", "1500"], ["--rows", "0"], ["--partitions", "1"]])
+def test_partitions_that_there_cannot_be_are_refused(given: list[str]) -> None:
+    command = [sys.executable, str(_BENCHMARKS / "partitions.py"), *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    assert done.returncode == 2
+    assert "--rows takes a multiple of 1,000, and --partitions 2 or more" in done.stderr

@@ -50,6 +50,8 @@ class Way:
     name: str
     commands: Callable[[Path], Sequence[Sequence[str]]]
     package: str | None = None
+    processes: int | None = None
+    """Processes that ask, each with a core's work at most; None: one a command."""
 
 
 def _shards(file: Path, of: int) -> list[list[str]]:
@@ -63,8 +65,8 @@ def _actors(file: Path, number: int) -> list[list[str]]:
 WAYS = (
     Way("one process", lambda file: [[*_RUN, str(file), "--yes"]]),
     Way("two shards", lambda file: _shards(file, 2)),
-    Way("Ray, one actor", lambda file: _actors(file, 1), "ray"),
-    Way("Ray, two actors", lambda file: _actors(file, 2), "ray"),
+    Way("Ray, one actor", lambda file: _actors(file, 1), "ray", 2),
+    Way("Ray, two actors", lambda file: _actors(file, 2), "ray", 3),
 )
 """The first is what the others are compared with."""
 
@@ -162,7 +164,7 @@ def measure(bench: Bench, way: Way, trials: int, in_flight: int) -> Run:
         "endpoint": between("endpoint"),
         "own": between("own"),
         "machine": between("machine"),
-        "processes": commands,
+        "processes": way.processes or commands,
         "whole_seconds": samples[-1].at - samples[0].at,
         "whole_cpu": samples[-1].engine,
     }

@@ -168,6 +168,44 @@ def test_an_actor_that_never_comes_back_does_not_hold_the_end_up(write: Write, t
     assert_sound(path)
 
 
+def test_a_silent_actor_that_has_every_place_is_not_waited_for(write: Write, tmp_path: Path) -> None:
+    """The danger: two calls in flight are allowed, a stopped actor has both, and nobody asks until it comes back."""
+    path = write()
+    crew = HereCrew(2, lease_seconds=0.3)
+
+    def look(now: Statistics) -> None:
+        for actor in crew.made[0].actors:
+            link = crew.links[int(actor.name)]
+            if now.answered > 10 and len(actor.out) == 2 and all(one.passes.is_set() for one in crew.links):
+                link.passes.clear()
+
+    with provider(path, tmp_path, speed=200.0) as address:
+        text = path.read_text(encoding="utf-8").replace("concurrency = 8\n", f"concurrency = 2\n{address}\n")
+        path.write_text(text, encoding="utf-8")
+        summary = asked(path, crew, progress=look)
+    assert summary.ending is Ending.COMPLETE
+    assert not all(one.passes.is_set() for one in crew.links), "one of them had both places and was held up"
+    assert_account(path, ledger(tmp_path))
+    assert_sound(path)
+
+
+def test_the_rest_of_a_budget_that_a_silent_actor_has_is_not_waited_for(write: Write, tmp_path: Path) -> None:
+    path = write()
+    crew = HereCrew(2, lease_seconds=0.3)
+
+    def look(now: Statistics) -> None:
+        if now.answered > 10 and crew.made[0].actors[0].out:
+            crew.links[0].passes.clear()
+
+    with provider(path, tmp_path, speed=200.0) as address:
+        path = write(judge=address, more="[budget]\nmoney = 0.08")
+        summary = asked(path, crew, progress=look)
+    assert summary.ending is Ending.BUDGET
+    ((spent,),) = rows(path.with_suffix(".duckdb"), "select nano from spend")
+    assert spent <= 80_000_000
+    assert_account(path, ledger(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("limit", "unit"), [("calls = 50", "calls"), ("money = 0.05", "money"), ("tokens = 40_000", "tokens")]
 )

@@ -226,6 +226,24 @@ def test_announced_calls_without_an_attempt_count_at_their_reserved_price(house:
         assert frames.campaign_spending(once_more, 3).calls == 3
 
 
+def test_calls_that_others_have_under_way_are_not_lost_until_nobody_knows_of_them(house: Any, path: Path) -> None:
+    """The danger: a start that is refused takes calls off the account which actors of the run before have in flight."""
+    store = house.store
+    journal = Journal(path, store.constant, 3, BEGUN)
+    journal.announce(21, 1, 1, 4, 70, 11)
+    journal.announce(22, 1, 2, 4, 80, 12)
+    journal.close(remove=False)
+    store.close()
+    with open_store(path, under_way={(22, 1, 2)}) as again:
+        assert again.recovered == Recovered(1, 70)
+    with open_store(path, under_way={(22, 1, 2)}) as again:
+        assert again.recovered == Recovered()
+    with open_store(path) as last:
+        assert last.recovered == Recovered(1, 80)
+        assert frames.campaign_spending(last, 3).calls == 2
+    assert not journal_path(path).exists()
+
+
 def test_a_journal_that_cannot_be_made_is_met_before_the_first_call(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot make"):
         Journal(tmp_path / "no such folder" / "s", ME, 1, BEGUN)

@@ -24,7 +24,7 @@ import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings
 from venire.arena.clock import Clock
-from venire.arena.errors import BudgetReachedError, Fault, StoreError
+from venire.arena.errors import BudgetReachedError, Fault, InputError, StoreError
 from venire.judges.providers.base import Provider
 from venire.judges.providers.replay import REPLAY
 from venire.orchestrator.costs.budget import BudgetView, Reservation
@@ -340,6 +340,9 @@ class _Round:
         for actor in self.engine.actors:
             actor.closed.clear()
             actor.idle = False
+            if actor.places:  # of the round before, all of which is on disk
+                actor.acknowledged = actor.places[-1][0]
+                actor.places.clear()
             if (begun := self.engine.survivors.pop(actor.link, None)) is not None:
                 await self._adopt(actor, begun)
         serving = {asyncio.create_task(self._serve(actor)) for actor in self.engine.actors}
@@ -393,6 +396,11 @@ class _Round:
             except LinkLostError:
                 await self.engine.clock.sleep(_RETRY_SECONDS)
                 continue
+            except InputError as error:
+                if actor.process is None:
+                    raise
+                self.engine.warn(f"warning: actor {actor.name} came back where it cannot ask: {error}")
+                return
             self._begin(actor, lease, begun)
             await self._exchange(actor)
 

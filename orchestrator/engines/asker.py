@@ -48,7 +48,7 @@ from venire.orchestrator.engines.messages import (
 )
 from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.engines.work import LaneWork, RoundWork
-from venire.orchestrator.lanes.calls import Call, CallCounters, CallUsage
+from venire.orchestrator.lanes.calls import Call, CallCounters, Result
 from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import LaneEvents
@@ -520,9 +520,9 @@ class _LeasedLane(Lane):
         )
         return number
 
-    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: CallUsage, tokens: int | None) -> None:
+    def _keep(self, record: AttemptRecord, slot: int, result: Result, tokens: int | None) -> None:
         out = self._session.asker.out.pop(slot)
-        self._session.report(Attempted(slot, out.respondent, record, usage, tokens))
+        self._session.report(Attempted(slot, out.respondent, record, result.usage(), tokens))
 
     def learn(self, route: Route, limits: Limits, hold: float) -> None:
         """Hand the limits in an answer's headers on."""

@@ -710,16 +710,9 @@ class _Round:
         if one.route is not None:
             lane, route = self.routes[one.lane]
             if one.permit is not None:
-                usage = report.usage
-                route.gate.done(
-                    one.permit,
-                    usage.input_tokens,
-                    usage.output_tokens,
-                    replied=usage.replied,
-                    rate_limited=usage.rate_limited,
-                    retry_after=usage.retry_after,
-                )
-                if usage.rate_limited:
+                given, made, replied, limited, asked = report.usage
+                route.gate.done(one.permit, given, made, replied=replied, rate_limited=limited, retry_after=asked)
+                if limited:
                     lane.heed_hold(route)
             counters.end(route.name, record.fault, one.waited, counted)
         one.budget.settle(one.reservation, record.cost, report.tokens)

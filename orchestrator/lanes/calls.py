@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import NamedTuple
 
 from venire.arena.campaigns import TokenPrice
 from venire.arena.clock import Clock
@@ -119,15 +118,9 @@ _LONGEST, _USUAL = 64, 4
 """Bytes of a token: more than these on average are not believed, and so many are then reckoned with."""
 
 
-class CallUsage(NamedTuple):
-    """What a gate is told of a call that has ended; see `Gate.done`."""
-
-    input_tokens: int | None
-    """None: not known, what was set aside counts."""
-    output_tokens: int | None
-    replied: bool
-    rate_limited: bool = False
-    retry_after: float | None = None
+CallUsage = tuple[int | None, int | None, bool, bool, float | None]
+"""Input and output tokens (None: not known, what was set aside counts), whether a reply came, whether it was a
+rate-limit response, and the wait in seconds that it asked for. A plain tuple, since one is made for every call."""
 
 
 @dataclass(slots=True)
@@ -153,18 +146,18 @@ class Result:
         return self.error.status if self.error is not None else None
 
     def usage(self) -> CallUsage:
-        """What the gate that let the call pass is told of it."""
+        """What the gate that let the call pass is told of it, see `Gate.done`."""
         reply, error = self.reply, self.error
         if reply is not None:
             return (
-                CallUsage(None, None, True)
+                (None, None, True, False, None)
                 if reply.estimated
-                else CallUsage(reply.input_tokens, reply.output_tokens, True)
+                else (reply.input_tokens, reply.output_tokens, True, False, None)
             )
         if error is None or error.may_be_billed:
-            return CallUsage(None, None, False)
+            return None, None, False, False, None
         limited = error.fault is Fault.RATE_LIMITED
-        return CallUsage(0, 0, False, limited, error.retry_after if limited else None)
+        return 0, 0, False, limited, error.retry_after if limited else None
 
     def paid(self, price: TokenPrice, body_bytes: int) -> tuple[int | None, int | None, str]:
         """Nano-dollars, tokens, and what of the provider's report is not believed; None where they are not known.

@@ -13,7 +13,7 @@ from venire.arena.errors import BudgetReachedError, CallError, Fault, OutOfFiles
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
-from venire.orchestrator.lanes.calls import Call, CallCounters, CallUsage, Result, Step, digest
+from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, digest
 from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused, refusal_advice
 from venire.orchestrator.lanes.retry import retry_call
@@ -454,16 +454,9 @@ class Lane:
     def _leave(self, lease: RouteLease, result: Result) -> None:
         """Release the permit, and report the result to gate and circuit."""
         route, reply, error = lease.route, result.reply, result.error
-        usage = result.usage()
-        route.gate.done(
-            lease.permit,
-            usage.input_tokens,
-            usage.output_tokens,
-            replied=usage.replied,
-            rate_limited=usage.rate_limited,
-            retry_after=usage.retry_after,
-        )
-        if usage.rate_limited:
+        given, made, replied, limited, asked = result.usage()
+        route.gate.done(lease.permit, given, made, replied=replied, rate_limited=limited, retry_after=asked)
+        if limited:
             self.heed_hold(route)
         if error is not None and error.fault is Fault.TRANSIENT:
             wait = route.circuit.failed(probe=lease.probe)
@@ -535,11 +528,10 @@ class Lane:
                 cut=call.request.cut,
             ),
             slot,
-            call,
-            result.usage(),
+            result,
             tokens,
         )
 
-    def _keep(self, record: AttemptRecord, slot: int, call: Call, usage: CallUsage, tokens: int | None) -> None:
+    def _keep(self, record: AttemptRecord, slot: int, result: Result, tokens: int | None) -> None:
         """Hand a call that has ended over to be stored; `tokens` are all that it used, None where that is unknown."""
         self._recorder.attempt(record, slot)

@@ -65,7 +65,6 @@ def run(
 
     Examples:
       venire run first/campaign.toml
-      venire run first/campaign.toml --amend       # accepts a file that changed
       venire run first/campaign.toml --batch gpt-4.1 --detach # half the price, hours later
       venire run first/campaign.toml --shard 3/8   # one of eight processes: venire store merge
       venire run first/campaign.toml --engine ray:auto --actors 4 # by actors of a Ray cluster

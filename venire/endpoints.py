@@ -135,7 +135,7 @@ def open_crew(
             f"a lease of {seconds:g} s ends before its actor can have answered: give {_MIN_LEASE:g} s or more"
         )
     keys = keys_of(campaign, environ)
-    with ray_crew(choice, store, number=actors, lease_seconds=seconds, environ=keys) as crew:
+    with ray_crew(choice, store, campaign.name, number=actors, lease_seconds=seconds, environ=keys) as crew:
         yield crew
 
 

@@ -95,11 +95,12 @@ class Asker:
             self._session.halt()
             self._session = None
         self._drop_stale()
+        campaign = None if self._setup is None else self._setup.campaign.name
         if setup is not None:
             await self._open(setup)
             self._session = _Session(self, lease, setup, self._providers, self._clock)
         kept = tuple(one.report for one in self._reports if isinstance(one.report, Attempted))
-        return Begun(self._process, os.getpid(), socket.gethostname(), dict(self.out), kept)
+        return Begun(self._process, os.getpid(), socket.gethostname(), dict(self.out), campaign, kept)
 
     def _drop_stale(self) -> None:
         """Forget what concerned the lease alone, and send the rest again."""

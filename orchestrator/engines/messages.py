@@ -65,6 +65,8 @@ class Setup:
     """How long a lease lasts without an exchange."""
     version: str
     """Of Venire, where the coordinator is."""
+    coordinator: str
+    """Another one: its own simulated judges are at another address."""
     events: bool = False
     """Whether anybody observes the run."""
 
@@ -91,6 +93,8 @@ class Begun(NamedTuple):
     node: str
     out: Mapping[int, CallOut]
     """Calls of earlier leases that are still on their way, by number; they are reported when they end."""
+    campaign: str | None
+    """The campaign of the lease before, by name; None: there was none."""
     unacknowledged: tuple[Attempted, ...]
     """Calls that ended and that no coordinator has on disk, as far as the actor knows."""
 

@@ -23,6 +23,7 @@ from venire.orchestrator.engines.messages import Begun, Down, Link, LinkLostErro
 from venire.orchestrator.engines.ray_cluster import NAMESPACE, EngineChoice, cluster
 from venire.orchestrator.engines.remote import LEASE_SECONDS, OpenProviders, RemoteEngine
 from venire.orchestrator.recording.events import Events
+from venire.storage.store.files import StoreLock
 from venire.storage.store.journal import read_journal
 
 __all__ = ["RayAsker", "RayCrew", "ray_crew"]
@@ -37,8 +38,8 @@ _FORGOTTEN_SECONDS = 43_200.0
 class RayCrew:
     """The actors that ask for one store. Made by `ray_crew`."""
 
-    def __init__(self, ray: Any, number: int | None, lease_seconds: float) -> None:
-        self._ray = ray
+    def __init__(self, ray: Any, campaign: str, number: int | None, lease_seconds: float) -> None:
+        self._ray, self._campaign = ray, campaign
         self.lease_seconds = lease_seconds
         self._links: list[_RayLink] = []
         self._survivors: dict[Link, Begun] = {}
@@ -81,8 +82,8 @@ class RayCrew:
             with suppress(ValueError):  # it ended meanwhile
                 link = _RayLink(self._ray, self._ray.get_actor(name, namespace=NAMESPACE), name)
                 begun = link.stand_by(_STAND_BY_SECONDS)
-                if begun is None:
-                    link.end()
+                if begun is None or begun.campaign not in (None, self._campaign):
+                    link.end()  # what it had of another campaign counts there, from the journal
                 else:
                     self._links.append(link)
                     self._survivors[link] = begun
@@ -132,6 +133,7 @@ class RayCrew:
 def ray_crew(
     choice: EngineChoice,
     store: Path,
+    campaign: str,
     *,
     number: int | None = None,
     lease_seconds: float = LEASE_SECONDS,
@@ -139,13 +141,18 @@ def ray_crew(
 ) -> Iterator[RayCrew]:
     """Actors of a cluster for a store, while the context lasts; those that a killed run of it left are found first.
 
-    `number` None: one a node. `environ` are variables for the processes of a cluster that is started here. Raises as
-    `cluster` does.
+    Those of another campaign in the store are ended. `number` None: one a node. `environ` are variables for the processes
+    of a cluster that is started here. Raises as `cluster` does, and StoreHeldError where another process owns the store.
     """
     with cluster(choice, environ) as ray:
-        crew = RayCrew(ray, number, lease_seconds)
-        if store.exists() and (left := read_journal(store)) is not None:
-            crew.find(left.store_id)
+        crew = RayCrew(ray, campaign, number, lease_seconds)
+        if store.exists():
+            lock = StoreLock.acquire(store)  # those of a run that goes on are not to be disturbed
+            try:
+                if (left := read_journal(store)) is not None:
+                    crew.find(left.store_id)
+            finally:
+                lock.release()
         try:
             yield crew
         finally:

@@ -85,6 +85,8 @@ def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> I
             print(len(ray.nodes()))
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # A cluster that is gone is the engine's to report: Ray itself would end this process after a minute.
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
     if choice.address is not None and _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster asks for the token where it found one at its start
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or a warning about accelerators

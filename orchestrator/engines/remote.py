@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from typing import Protocol
+from uuid import uuid4
 
 import numpy as np
 
@@ -70,6 +71,12 @@ _RETRY_SECONDS = 0.5
 """Between two attempts to reach an actor that was lost."""
 _SILENCE, _PATIENCE = 15.0, 120.0
 """Seconds without any actor after which that is said, and after which the lanes close."""
+_GIVEN_UP = 6
+"""Leases after which an actor that stays silent is ended."""
+_STALE = 0.5
+"""Seconds since an actor was heard of, beside its way, after which no call of it is let through a gate."""
+_LATE = 10_000
+"""Numbers of late answers are above the next multiple of this: the reply of a step is the lowest that is answered."""
 _AHEAD = 1.25
 """Trials leased to an actor, for each call in flight that is its share."""
 _MIN_AHEAD = 4
@@ -97,6 +104,13 @@ class _LeasedTrial:
     doubts: set[_Out] = field(default_factory=set)
     """Calls of lost leases that may still be reported: its verdict waits, since it names the cost of all calls."""
     end: Settled | Failed | None = None
+    late: int = 0
+    """Late answers so far."""
+
+    def late_number(self, step: int) -> int:
+        """A number for another late answer to a step."""
+        self.late += 1
+        return (max(self.numbers.get(step, 0), 1) // _LATE + 1) * _LATE + self.late
 
 
 @dataclass(slots=True, eq=False)
@@ -152,6 +166,10 @@ class _Actor:
     """Whether it asks nothing, and knows that it may not."""
     silent_since: float | None = None
     """When its last lease ended without a new one."""
+    heard: float = 0.0
+    """When it last answered."""
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever it answers."""
 
     @property
     def name(self) -> str:
@@ -209,6 +227,7 @@ class RemoteEngine:
         self._warn = warn or (lambda sentence: None)
         self._said: set[str] = set()
         self._lease = time.time_ns() // 1_000  # above those of a coordinator before this one
+        self.identity = uuid4().hex
         self._here = LocalEngine()
         self._round: _Round | None = None
 
@@ -254,6 +273,8 @@ class _Stock:
         self._back: deque[int] = deque()
         self._loaded: deque[PendingTrial] = deque()
         self._turn = asyncio.Lock()
+        self._loading = 0
+        """Trials that are being read anew."""
         self._fed = True
 
     @property
@@ -262,7 +283,7 @@ class _Stock:
         work = self._round.work
         if self.lane.closed is not None or work.nobody_left.is_set():
             return True
-        return not (self._fed or self._back or self._loaded)
+        return not (self._fed or self._back or self._loading or self._loaded)
 
     def put_back(self, trial: int) -> None:
         """A trial is to be leased again, with what is on record by then."""
@@ -300,9 +321,11 @@ class _Stock:
         account = self._round.account
         trials = np.array(sorted(set(self._back)), dtype=np.int64)
         self._back.clear()
+        self._loading = len(trials)
         await account.recorder.safe()
         loop = asyncio.get_running_loop()
         self._loaded.extend(await loop.run_in_executor(None, load, account.store, trials))
+        self._loading = 0
 
 
 class _Round:
@@ -332,6 +355,7 @@ class _Round:
             engine.open_providers,
             engine.lease_seconds,
             version("venire"),
+            engine.identity,
             events=engine.events.active,
         )
 
@@ -412,6 +436,7 @@ class _Round:
             actor.places.clear()
             actor.on_disk.clear()
         actor.process, actor.lease, actor.silent_since = begun.process, lease, None
+        self._hear(actor)
         reported = begun.out.keys() | {one.call for one in begun.unacknowledged}
         for call in [call for call in actor.out if call not in reported]:
             self._withdraw(actor, call)  # its leave did not come in time, and is not heeded any more
@@ -425,6 +450,10 @@ class _Round:
                 done, _ = await asyncio.wait({answer}, timeout=self.engine.lease_seconds)
                 if not done:
                     self._suspend(actor, f"has not answered for {self.engine.lease_seconds:.0f} s")
+                    await asyncio.wait({answer}, timeout=_GIVEN_UP * self.engine.lease_seconds)
+                    if not answer.done():
+                        await actor.link.kill()  # another process takes its place, and its calls are unanswered then
+                        return
                 up = await answer
             except LinkLostError as error:
                 self._suspend(actor, str(error))
@@ -464,7 +493,7 @@ class _Round:
             frozenset(work.unreadable),
             all(one.is_empty for one in self.stocks.values()),
             work.halt.is_set(),
-            max(_LINGER, min(len(self.engine.actors) / _EXCHANGES, self.engine.lease_seconds / 10)),
+            self._linger,
         )
 
     def _share(self, actor: _Actor, lane: Lane) -> int:
@@ -499,8 +528,8 @@ class _Round:
             detail = {"actor": actor.name, "why": why, "trials": len(leased), "calls": len(actor.out)}
             self.account.recorder.event(self.engine.clock.wall(), "lease lost", json.dumps(detail))
             self.engine.warn(
-                f"warning: actor {actor.name} {why}: its {len(leased):,} trials are asked by others; "
-                f"{len(actor.out):,} calls were in flight"
+                f"warning: actor {actor.name} {why}: others ask what it had (trials: {len(leased):,}; calls in flight: "
+                f"{len(actor.out):,})"
             )
         for number in leased:
             self._take_back(self.trials[number])
@@ -539,7 +568,13 @@ class _Round:
 
     # --- reports --------------------------------------------------------------------------------------------------
 
+    def _hear(self, actor: _Actor) -> None:
+        actor.heard = self.engine.clock.monotonic()
+        actor.news.set()
+        actor.news = asyncio.Event()
+
     def _receive(self, actor: _Actor, up: Up) -> None:
+        self._hear(actor)
         for one in up.reports:
             if one.number <= actor.seen:
                 continue
@@ -644,6 +679,11 @@ class _Round:
         permit = None
         try:
             permit = route.gate.take_now(ask.load) or await route.gate.take(ask.load)
+            while self._is_stale(actor):  # leave that waits for an actor would be used all at once when it is back
+                route.gate.release(permit)
+                permit = None
+                await actor.news.wait()
+                permit = await route.gate.take(ask.load)
             if route.gate.throttler is not None:
                 await route.gate.throttler.acquire()
             number = trial.numbers.get(ask.step, 0) + 1
@@ -663,6 +703,15 @@ class _Round:
         account.counters.retries += number > 1
         account.counters.sending.add(out)
         actor.answers.append(Grant(ask.call, number, permit.waited))
+
+    def _is_stale(self, actor: _Actor) -> bool:
+        """Whether an actor has not been heard of for longer than an exchange takes."""
+        return self.engine.clock.monotonic() - actor.heard > _STALE + 10 * self._linger
+
+    @property
+    def _linger(self) -> float:
+        """Seconds for which reports may wait for more."""
+        return max(_LINGER, min(len(self.engine.actors) / _EXCHANGES, self.engine.lease_seconds / 10))
 
     def _give_up(self, actor: _Actor, call: int) -> None:
         """A call wants leave no more; where it has it by now, it says so once the leave has come."""
@@ -686,6 +735,8 @@ class _Round:
             one.gate.release(one.permit)
         one.budget.release(one.reservation)
         self.account.recorder.withdraw(one.slot)
+        if one.of is not None and one.of.numbers.get(one.step) == one.number:
+            one.of.numbers[one.step] -= 1
         self._resolved(one, 0)
 
     def _attempted(self, actor: _Actor, report: Attempted) -> None:
@@ -699,9 +750,9 @@ class _Round:
             self.engine.losses.late += 1
             self.engine.losses.late_cost += counted
         slot = one.slot
-        if one.of is not None and one.in_doubt and one.of.numbers[one.step] > one.number:
-            # Somebody else asks this step by now, whose reply counts: the first by number does.
-            one.of.numbers[one.step] = one.number = one.of.numbers[one.step] + 1
+        if one.of is not None and one.in_doubt and record.reply is not None:
+            # Whoever asks this step now, or will, has a lower number: its reply is the one that the verdict rests on.
+            one.number = one.of.late_number(one.step)
             slot = self.account.recorder.renumber(slot, one.trial, one.step, one.number, one.lane, one.reservation)
         record = record._replace(number=one.number)
         counters = self.account.counters

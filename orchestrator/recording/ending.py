@@ -146,7 +146,7 @@ class LeaseLosses:
     reserved: int = 0
     """What these count at, since their cost is not known."""
     late: int = 0
-    """Calls that were answered after their trial had gone to another actor."""
+    """Calls that were answered after their lease had ended: others ask their steps again, or will."""
     late_cost: int = 0
 
     @property

@@ -232,7 +232,7 @@ def _show_losses(screen: Console, losses: LeaseLosses) -> None:
     leases = f"{losses.leases:,} lease{'s' * (losses.leases != 1)} of actors lost"
     screen.print(
         f"{leases}: {losses.calls:,} calls in flight had no answer and count at {money(losses.reserved)}, their "
-        f"highest price; {losses.late:,} were answered after others had asked again, for {money(losses.late_cost)}"
+        f"highest price; {losses.late:,} were answered after their lease had ended, for {money(losses.late_cost)}"
     )
 
 

@@ -141,8 +141,9 @@ def ray_crew(
 ) -> Iterator[RayCrew]:
     """Actors of a cluster for a store, while the context lasts; those that a killed run of it left are found first.
 
-    Those of another campaign in the store are ended. `number` None: one a node. `environ` are variables for the processes
-    of a cluster that is started here. Raises as `cluster` does, and StoreHeldError where another process owns the store.
+    Those of another campaign in the store are ended. `number` None: one a node. `environ` are variables for the
+    processes of a cluster that is started here. Raises as `cluster` does, and StoreHeldError where another process owns
+    the store.
     """
     with cluster(choice, environ) as ray:
         crew = RayCrew(ray, campaign, number, lease_seconds)

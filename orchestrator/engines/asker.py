@@ -25,6 +25,7 @@ from venire.judges.providers.base import Provider
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.messages import (
+    STALE_SECONDS,
     Ask,
     Attempted,
     Begun,
@@ -61,6 +62,8 @@ __all__ = ["Asker"]
 
 _LONG_POLL = 5.0
 """For how often the seconds that reports may wait for more an exchange waits for something to report."""
+_TOO_LATE = Grant(0, 0, 0.0)
+"""In place of leave that came too late to be used."""
 _MAX_UNACKNOWLEDGED = 20_000
 """Reports that are kept; with more no further call is sent until some are on disk."""
 
@@ -265,6 +268,8 @@ class _Session:
     def take(self, down: Down) -> None:
         """Take over what came down with an exchange, which makes the lease last longer."""
         self._valid_until = self._answered_at + self.setup.lease_seconds
+        # This process, or the way to it, stood still: leave is for then, and would come on top of what is sent now.
+        late = self.clock.monotonic() - self._answered_at > STALE_SECONDS + 10 * down.linger
         self.done, self.silent = down.done, down.silent
         for answer in down.answers:
             waiting = self.answers.pop(answer.call, None)
@@ -272,7 +277,7 @@ class _Session:
                 if isinstance(answer, Grant):
                     self.report(Withdrawn(answer.call))
             elif isinstance(answer, Grant):
-                waiting.set_result(answer)
+                waiting.set_result(_TOO_LATE if late else answer)
             else:
                 self._refuse(waiting, answer)
         for pending in down.trials:
@@ -494,22 +499,26 @@ class _LeasedLane(Lane):
     async def _announce(self, call: Call, lease: RouteLease) -> int:
         """Wait for leave: the coordinator has then reserved, admitted and announced the call."""
         session, asker, step = self._session, self._session.asker, call.step
-        number = asker.number_call()
         load = lease.permit.load
-        answer: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
-        session.answers[number] = answer
-        session.report(Ask(number, step.trial, step.number, lease.route.number, call.reservation, load))
-        try:
-            granted = await answer
-        except asyncio.CancelledError:
-            if session.answers.pop(number, None) is not None:
-                session.report(GaveUp(number))
-            elif not answer.cancelled() and answer.exception() is None:  # its turn came at the same moment
-                session.report(Withdrawn(number))
-            raise
-        except LaneClosedError as error:
-            self.close(str(error))
-            raise
+        while True:
+            number = asker.number_call()
+            answer: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
+            session.answers[number] = answer
+            session.report(Ask(number, step.trial, step.number, lease.route.number, call.reservation, load))
+            try:
+                granted = await answer
+            except asyncio.CancelledError:
+                if session.answers.pop(number, None) is not None:
+                    session.report(GaveUp(number))
+                elif not answer.cancelled() and answer.exception() is None:  # its turn came at the same moment
+                    session.report(Withdrawn(number))
+                raise
+            except LaneClosedError as error:
+                self.close(str(error))
+                raise
+            if granted is not _TOO_LATE:
+                break
+            session.report(Withdrawn(number))
         if session.is_over or self._stopping.is_set():
             session.report(Withdrawn(number))
             raise StoppedError

@@ -21,6 +21,7 @@ from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial
 
 __all__ = [
+    "STALE_SECONDS",
     "Ask",
     "Attempted",
     "Begun",
@@ -44,6 +45,10 @@ __all__ = [
     "Warned",
     "Withdrawn",
 ]
+
+
+STALE_SECONDS = 0.5
+"""Without a word for longer, beside what an exchange takes, leave for calls is neither given nor used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from venire.judges.providers.replay import REPLAY
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.messages import (
+    STALE_SECONDS,
     Ask,
     Attempted,
     Begun,
@@ -73,8 +74,6 @@ _SILENCE, _PATIENCE = 15.0, 120.0
 """Seconds without any actor after which that is said, and after which the lanes close."""
 _GIVEN_UP = 6
 """Leases after which an actor that stays silent is ended."""
-_STALE = 0.5
-"""Seconds since an actor was heard of, beside its way, after which no call of it is let through a gate."""
 _LATE = 10_000
 """Numbers of late answers are above the next multiple of this: the reply of a step is the lowest that is answered."""
 _AHEAD = 1.25
@@ -706,7 +705,7 @@ class _Round:
 
     def _is_stale(self, actor: _Actor) -> bool:
         """Whether an actor has not been heard of for longer than an exchange takes."""
-        return self.engine.clock.monotonic() - actor.heard > _STALE + 10 * self._linger
+        return self.engine.clock.monotonic() - actor.heard > STALE_SECONDS + 10 * self._linger
 
     @property
     def _linger(self) -> float:

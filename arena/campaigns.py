@@ -14,6 +14,7 @@ from venire.arena.registry import POLICIES, PROTOCOLS
 
 __all__ = [
     "BATCH_PART",
+    "REPLICAS",
     "BatchSettings",
     "BudgetSettings",
     "CampaignSettings",
@@ -85,6 +86,9 @@ class Limits:
     requests_per_day: int | None = None
 
 
+REPLICAS = "ray://"
+"""Begins a base URL that stands for several servers: `ray://NAME` are the replicas of that name in a Ray cluster."""
+
 Identity = tuple[str, str | None, str | None, str]
 """What identifies a route: provider, base URL, key variable and the model's name there."""
 
@@ -106,6 +110,19 @@ class RouteSettings:
     """What tokens cost here; None: the judge's own price."""
     structured: bool | None = None
     """Whether to send a protocol's JSON Schema as response format here; None: if the vendor is known to support it."""
+    replica_of: str | None = None
+    """The `ray://NAME` that the campaign file gives, where this is one of its replicas."""
+
+    @property
+    def replicas(self) -> str | None:
+        """The name of the replicas that this route stands for, until a route to each of them takes its place."""
+        url = self.base_url or ""
+        return url.removeprefix(REPLICAS) if url.startswith(REPLICAS) else None
+
+    @property
+    def endpoint(self) -> str:
+        """The base URL that the campaign file gives; empty for none."""
+        return self.replica_of or self.base_url or ""
 
     @property
     def identity(self) -> Identity:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from venire.arena.campaigns import Limits
+from venire.arena.campaigns import REPLICAS, Limits
 from venire.arena.records import RECORDED, Origin
 from venire.arena.registry import POLICIES, PROVIDERS
 from venire.configs.problems import Place, Problem, quoted
@@ -114,6 +114,7 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
     yield from _recorded_problems(place, judge)
     yield from _option_problems(place, judge)
     yield from _transport_problems(place, judge)
+    yield from _replica_problems(place, judge)
     model = judge.get("model")
     if "base_url" in judge or not isinstance(model, str):
         return
@@ -159,6 +160,20 @@ def _transport_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Prob
         yield Problem(
             (*place, "transport"), f'provider "{provider}" has no batch interface; those that have: {", ".join(able)}'
         )
+
+
+def _replica_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """Replicas in a Ray cluster are asked by `venire run`, call by call."""
+    ways = [(place, judge), *((((*place, "fallback", rank), way)) for rank, way in _fallbacks(judge))]
+    for where, way in ways:
+        if not str(way.get("base_url")).startswith(REPLICAS):
+            continue
+        if place[0] != "judge":
+            yield Problem(
+                (*where, "base_url"), "replicas in a Ray cluster are asked as judges alone: give an http or https URL"
+            )
+        elif judge.get("transport", "live") != "live":
+            yield Problem((*place, "transport"), "replicas in a Ray cluster are asked call by call: leave it out")
 
 
 def _option_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:

@@ -98,6 +98,8 @@ def in_batches(campaign: CampaignSettings, names: Sequence[str]) -> CampaignSett
         route = judges[name].lane.routes[0]
         if route.provider not in PROVIDERS or PROVIDERS[route.provider].batches is None:
             raise InputError(f"--batch {name}: provider {route.provider!r} has no batch interface")
+        if any(way.replicas is not None for way in judges[name].lane.routes):
+            raise InputError(f"--batch {name}: replicas in a Ray cluster are asked call by call")
         lanes.add(judges[name].lane.identity)
     chosen = (
         replace(judge, lane=replace(judge.lane, batch=judge.lane.batch or BatchSettings()))

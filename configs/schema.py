@@ -122,6 +122,7 @@ class Price(Table):
 
 _Provider = Annotated[str, OneOf(PROVIDERS, also=("replay",))]
 _URL = "an http or https URL, such as https://api.openai.com/v1"
+_URL_OR_REPLICAS = f"{_URL}, or ray://NAME for replicas in a Ray cluster"
 _TEMPERATURE = 'a number from 0 to 2 with at most 9 decimals, or "default" for leaving it to the model'
 _LIMIT = whole(1, 10**12)
 _Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
@@ -135,7 +136,7 @@ class Fallback(Table):
         def __init__(self, /, **keys: Any) -> None: ...
 
     provider: _Provider | None = None
-    base_url: Address = Field(description=_URL)
+    base_url: Address = Field(description=_URL_OR_REPLICAS)
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     model: Text | None = Field(default=None, description=TEXT)
     price: Price | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
@@ -203,6 +204,7 @@ class Judge(RespondentTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
+    base_url: Address | None = Field(default=None, description=_URL_OR_REPLICAS)
     protocol: Text = Field(default="two-stage", description='the name of a protocol, such as "two-stage"')
     repair: bool = Field(default=True, description="true or false")
     logprobs: bool = Field(default=False, description="true or false")

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES
 
@@ -39,6 +40,8 @@ __all__ = [
     "Text",
     "Variable",
     "Variables",
+    "Variants",
+    "checked_url",
     "chooses_battles",
     "needless_matchups",
     "policies_with",
@@ -46,6 +49,7 @@ __all__ = [
 ]
 
 _MAX_MONEY = 10**9
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")
 _CREDENTIALS = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
 _CREDENTIAL = re.compile(r"\s*(bearer|basic|sk-|AIza|eyJ)", re.IGNORECASE)
@@ -132,7 +136,25 @@ def _variable(value: str) -> str:
 
 
 def _address(value: str) -> str:
-    """A base URL without anything that could be a secret, and without a slash at its end."""
+    """The base URL of a server, or the name of replicas in a Ray cluster."""
+    if not value.startswith(REPLICAS):
+        return checked_url(value)
+    if not _NAME.fullmatch(value.removeprefix(REPLICAS)):
+        raise ValueError(
+            "not the name of replicas in a Ray cluster, which has letters, digits, - and _ alone; accepted: such as "
+            "ray://judge"
+        )
+    return value
+
+
+def checked_url(value: str) -> str:
+    """A base URL without anything that could be a secret, and without a slash at its end.
+
+    Raises ValueError with what is wrong and what is accepted.
+
+    >>> checked_url("http://10.0.0.5:8000/v1/")
+    'http://10.0.0.5:8000/v1'
+    """
     try:
         parts = urlsplit(value)
         port_is_sound = parts.port is None or parts.port > 0

@@ -238,8 +238,8 @@ def _run(
     actors: int | None = None,
 ) -> RunResult:
     with (
-        open_crew(engine, settings, settings.store, environ, actors=actors) as crew,
-        Session(settings, amend=amend, spends=True, crew=crew) as session,
+        open_crew(engine, settings, settings.store, environ, actors=actors, warn=warn) as (crew, campaign),
+        Session(campaign, amend=amend, spends=True, crew=crew) as session,
     ):
         if retry_failed:
             session.retry_failed()

@@ -110,6 +110,10 @@ def _open_files(asked: Sequence[JudgeSettings]) -> HealthFinding:
 def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str]) -> Iterator[HealthFinding]:
     """For every judge and contestant, whether its keys are there and its price is known; nobody is asked."""
     for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
+        for route in judge.lane.routes:
+            if route.replicas is not None:
+                says = f"{route.base_url} is looked for in the Ray cluster that a run is given, and not here"
+                yield HealthFinding(f"endpoint of {judge.name}", "ok", says)
         names = sorted({name for route in judge.lane.routes if (name := route.key_variable) is not None})
         try:
             read_secrets(campaign, [judge], environ)
@@ -133,7 +137,7 @@ def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str]) -> 
     for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
         for route in judge.lane.routes:
             alone = replace(judge, lane=replace(judge.lane, routes=(route,)))
-            if route.base_url is None or route.identity in found:
+            if route.base_url is None or route.replicas is not None or route.identity in found:
                 continue
             try:
                 read_secrets(campaign, [alone], environ)

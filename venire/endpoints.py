@@ -115,16 +115,20 @@ def open_crew(
     *,
     actors: int | None = None,
     lease_seconds: float | None = None,
-) -> Iterator[RayCrew | None]:
+    warn: Callable[[str], None] | None = None,
+) -> Iterator[tuple[RayCrew | None, CampaignSettings]]:
     """The actors that ask a campaign's calls, for an engine as written on the command line; None: this process does.
 
-    Raises InputError for an engine that there is not, and as `ray_crew` does.
+    With them comes the campaign as it is to be run: its judges have a route to each of their replicas in the cluster.
+    Raises InputError for an engine that there is not, for replicas without a cluster, and as `ray_crew` and
+    `with_replicas` do.
     """
     choice = EngineChoice.read(engine)
     if not choice.is_ray:
         if actors is not None:
             raise InputError("actors are those of a Ray cluster: give the engine ray too")
-        yield None
+        _refuse_replicas(campaign, campaign.judges)
+        yield None, campaign
         return
     from venire.orchestrator.engines.ray_actors import ray_crew
     from venire.orchestrator.engines.remote import LEASE_SECONDS
@@ -136,7 +140,17 @@ def open_crew(
         )
     keys = keys_of(campaign, environ)
     with ray_crew(choice, store, campaign.name, number=actors, lease_seconds=seconds, environ=keys) as crew:
-        yield crew
+        yield crew, crew.with_replicas(campaign, warn)
+
+
+def _refuse_replicas(campaign: CampaignSettings, judges: Sequence[JudgeSettings]) -> None:
+    """Raises InputError for a judge whose replicas nobody has looked for."""
+    for judge, route in _routes(judges):
+        if route.replicas is not None:
+            raise InputError(
+                f"{campaign.path}: judge {judge.name!r}: {route.base_url} stands for servers that are found in a Ray "
+                "cluster: run it with --engine ray:ADDRESS, or give one server's http URL as base_url"
+            )
 
 
 def open_routes(
@@ -152,7 +166,7 @@ def open_routes(
 
     Raises InputError for an endpoint that cannot be used.
     """
-
+    _refuse_replicas(campaign, judges)
     return [
         _open(campaign, judge, route, secrets[route.identity], inside, recorded) for judge, route in _routes(judges)
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import BATCH_PART, CampaignSettings, DataSettings, JudgeSettings, TokenPrice
+from venire.arena.campaigns import BATCH_PART, REPLICAS, CampaignSettings, DataSettings, JudgeSettings, TokenPrice
 from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
@@ -193,8 +193,10 @@ class Session:
                 mine = shard_trials(self.store, self.planned.id, self.shard, self.whole)
                 self.planned = replace(self.planned, only=mine)
             self._refuse_unknown()
-            routes = {route_name(way) for judge in self.campaign.judges for way in judge.lane.routes}
-            self.tried_again = plans.clear_failures_elsewhere(self.store, self.planned.id, routes)
+            ways = [way for judge in self.campaign.judges for way in judge.lane.routes]
+            replicas = {way.endpoint for way in ways if way.endpoint.startswith(REPLICAS)}
+            routes = {route_name(way) for way in ways}
+            self.tried_again = plans.clear_failures_elsewhere(self.store, self.planned.id, routes, replicas)
             self._take_answers()  # answers of a run that was killed before this step
             undo.pop_all()
         return self

@@ -21,6 +21,7 @@ from venire.arena.errors import VenireError
 from venire.orchestrator.engines.asker import Asker
 from venire.orchestrator.engines.messages import Begun, Down, Link, LinkLostError, Setup, Up
 from venire.orchestrator.engines.ray_cluster import NAMESPACE, EngineChoice, cluster
+from venire.orchestrator.engines.ray_replicas import with_replicas
 from venire.orchestrator.engines.remote import LEASE_SECONDS, OpenProviders, RemoteEngine
 from venire.orchestrator.recording.events import Events
 from venire.storage.store.files import StoreLock
@@ -70,6 +71,10 @@ class RayCrew:
             calls = sum(len(begun.out) + len(begun.unacknowledged) for begun in self._survivors.values())
             said += f"; {len(self._survivors):,} are left of the last run, with {_counted(calls, 'call')} under way"
         return said
+
+    def with_replicas(self, campaign: CampaignSettings, warn: Callable[[str], None] | None = None) -> CampaignSettings:
+        """The campaign with a route to each replica in this cluster; see `ray_replicas.with_replicas`."""
+        return with_replicas(campaign, self._ray, warn)
 
     def find(self, store_id: bytes) -> None:
         """Tell all actors of a store that are not known yet to stand by; one that does not answer is ended."""

@@ -274,7 +274,7 @@ def register_routes(store: Store, campaign: CampaignSettings) -> Mapping[str, in
     with store.commit() as commit:
         for route in {route.identity: route for _, route in _ways(campaign)}.values():
             name = route_name(route)
-            commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.base_url or "")
+            commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.endpoint)
             numbers[name] = store.rows("lane_id", name=name)[0][0]
     return numbers
 

@@ -235,12 +235,18 @@ def clear_failures(store: Store, campaign: int) -> int:
         return commit.written
 
 
-def clear_failures_elsewhere(store: Store, campaign: int, routes: Collection[str]) -> int:
-    """Let failed steps be tried again whose last attempt went by none of these routes; returns how many."""
+def clear_failures_elsewhere(
+    store: Store, campaign: int, routes: Collection[str], replicas: Collection[str] = ()
+) -> int:
+    """Let failed steps be tried again whose last attempt went by none of these routes; returns how many.
+
+    `replicas` are endpoints (`ray://NAME`) whose servers may be others at each start, with the same model.
+    """
     if not store.read("has_failures", campaign=campaign):
         return 0
     with store.commit() as commit:
-        commit.run("clear_failures_elsewhere", campaign=campaign, batch=commit.batch, routes=list(routes))
+        ways = {"routes": list(routes), "replicas": list(replicas)}
+        commit.run("clear_failures_elsewhere", campaign=campaign, batch=commit.batch, **ways)
         return commit.written
 
 

@@ -66,11 +66,12 @@ insert into failure select f.trial, f.step, f.fault, true, $batch from failed_st
 select 1 from failed_step f join planned p on p.trial = f.trial where p.campaign = $campaign limit 1;
 
 -- name: clear_failures_elsewhere
--- Failed steps whose last attempt went by a route that the campaign has no more.
+-- Failed steps whose last attempt went by a route that the campaign has no more; replicas of one name are one endpoint,
+-- wherever they ran.
 insert into failure select f.trial, f.step, f.fault, true, $batch from failed_step f join planned p on p.trial = f.trial
   join (select trial, step, arg_max(lane, (sent_at, number)) lane from attempt where trial in (select trial from failed_step) group by all) a
     on a.trial = f.trial and a.step = f.step join lane l on l.id = a.lane
-  where p.campaign = $campaign and l.name not in (select unnest($routes::varchar[]));
+  where p.campaign = $campaign and l.name not in (select unnest($routes::varchar[])) and l.endpoint not in (select unnest($replicas::varchar[]));
 
 -- name: unanswered
 -- Calls without an answer whose cost is not known, and what is set aside for them.

@@ -94,10 +94,11 @@ def run(
     store = campaign.store if part is None else part.store(campaign.store)
     seconds = seconds_of(lease, "--lease")
     with ExitStack() as stack:
-        crew = stack.enter_context(open_crew(engine, campaign, store, environ, actors=actors, lease_seconds=seconds))
-        observers = stack.enter_context(
-            observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
+        warn = warning_printer(screen)
+        crew, campaign = stack.enter_context(
+            open_crew(engine, campaign, store, environ, actors=actors, lease_seconds=seconds, warn=warn)
         )
+        observers = stack.enter_context(observe(warn, lines=events, otel=otel, metrics_port=metrics_port))
         session = stack.enter_context(
             Session(campaign, amend=amend, spends=True, release=release_unanswered, shard=part, crew=crew)
         )

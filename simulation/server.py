@@ -172,6 +172,7 @@ class JudgeServer:
         app.router.add_get("/v1/models", self._list_models)
         app.router.add_get("/v1/models/{id:.+}", self._show_model)
         self._add_batches(app)
+        app.router.add_get("/health", self._show_health)
         app.router.add_get("/ledger", self._show_ledger)
         app.router.add_route("*", "/{path:.*}", self._no_such_path)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
@@ -265,6 +266,9 @@ class JudgeServer:
         except InputError as error:
             return web.Response(status=404, body=CHAT.refuse(404, str(error), _NO_MODEL, "model"), content_type=_JSON)
         return web.Response(body=model_body(name), content_type=_JSON)
+
+    async def _show_health(self, request: web.Request) -> web.Response:
+        return web.Response()  # as vLLM answers once its model is loaded
 
     async def _show_ledger(self, request: web.Request) -> web.Response:
         shown = {

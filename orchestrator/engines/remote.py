@@ -165,7 +165,7 @@ class _Actor:
     """Whether it asks nothing, and knows that it may not."""
     silent_since: float | None = None
     """When its last lease ended without a new one."""
-    heard: float = 0.0
+    answered_at: float = 0.0
     """When it last answered."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever it answers."""
@@ -435,7 +435,7 @@ class _Round:
             actor.places.clear()
             actor.on_disk.clear()
         actor.process, actor.lease, actor.silent_since = begun.process, lease, None
-        self._hear(actor)
+        self._note_answer(actor)
         reported = begun.out.keys() | {one.call for one in begun.unacknowledged}
         for call in [call for call in actor.out if call not in reported]:
             self._withdraw(actor, call)  # its leave did not come in time, and is not heeded any more
@@ -567,13 +567,13 @@ class _Round:
 
     # --- reports --------------------------------------------------------------------------------------------------
 
-    def _hear(self, actor: _Actor) -> None:
-        actor.heard = self.engine.clock.monotonic()
+    def _note_answer(self, actor: _Actor) -> None:
+        actor.answered_at = self.engine.clock.monotonic()
         actor.news.set()
         actor.news = asyncio.Event()
 
     def _receive(self, actor: _Actor, up: Up) -> None:
-        self._hear(actor)
+        self._note_answer(actor)
         for one in up.reports:
             if one.number <= actor.seen:
                 continue
@@ -705,7 +705,7 @@ class _Round:
 
     def _is_stale(self, actor: _Actor) -> bool:
         """Whether an actor has not been heard of for longer than an exchange takes."""
-        return self.engine.clock.monotonic() - actor.heard > STALE_SECONDS + 10 * self._linger
+        return self.engine.clock.monotonic() - actor.answered_at > STALE_SECONDS + 10 * self._linger
 
     @property
     def _linger(self) -> float:

@@ -116,7 +116,7 @@ def test_a_killed_actor_costs_what_it_had_in_flight(write: Write, tmp_path: Path
     kept = rows(path.with_suffix(".duckdb"), _ATTEMPTS)
     unanswered = [row for row in kept if row[1] == 8]
     assert engine.losses.leases == 1
-    assert killed == [engine.losses.calls] == [len(unanswered)]
+    assert 1 <= engine.losses.calls == len(unanswered) <= killed[0]
     assert engine.losses.reserved == sum(reserved for _, _, _, reserved, _ in unanswered)
     assert_account(path, ledger(tmp_path))
     assert_sound(path)

@@ -116,7 +116,7 @@ def test_a_killed_actor_costs_what_it_had_in_flight(write: Write, tmp_path: Path
     kept = rows(path.with_suffix(".duckdb"), _ATTEMPTS)
     unanswered = [row for row in kept if row[1] == 8]
     assert engine.losses.leases == 1
-    assert 1 <= engine.losses.calls == len(unanswered) <= killed[0]
+    assert engine.losses.calls == len(unanswered) <= killed[0], "some may have been reported with the last exchange"
     assert engine.losses.reserved == sum(reserved for _, _, _, reserved, _ in unanswered)
     assert_account(path, ledger(tmp_path))
     assert_sound(path)
@@ -147,6 +147,9 @@ def test_answers_of_an_actor_that_was_silent_for_too_long_are_kept_and_paid(writ
     entries = ledger(tmp_path)
     twice = sum(number - 1 for number in Counter(one.key for one in entries).values())
     assert 0 < twice <= engine.losses.late, "what was asked again is paid for twice"
+    kept = rows(path.with_suffix(".duckdb"), _ATTEMPTS)
+    late = [row for row in kept if row[4] > 10_000]
+    assert len(late) == engine.losses.late, "the reply of a step is the answer with the lowest number"
     assert_account(path, entries)
     assert_sound(path)
 
@@ -166,6 +169,27 @@ def test_an_actor_that_never_comes_back_does_not_hold_the_end_up(write: Write, t
     assert crew.links[0].kills >= 1, "what it may still report would come too late"
     assert_account(path, ledger(tmp_path))
     assert_sound(path)
+
+
+def test_the_last_trials_of_a_lost_actor_are_asked_by_others(write: Write, tmp_path: Path) -> None:
+    """The danger: they are being read anew, nobody counts them meanwhile, and the run takes itself for finished."""
+    path = write(instructions=1)
+    crew = HereCrew(3)
+
+    def look(now: Statistics) -> None:
+        under_way = crew.made[0]._round
+        if under_way is None or not all(one.is_empty for one in under_way.stocks.values()):
+            return
+        for link, actor in zip(crew.links, crew.made[0].actors, strict=True):
+            if any(actor.leased.values()) and not any(one.kills for one in crew.links):
+                link.lose()
+
+    with provider(path, tmp_path, speed=40.0) as address:
+        path = write(instructions=1, judge=address)
+        summary = asked(path, crew, progress=look)
+    assert sum(one.kills for one in crew.links) == 1
+    assert (summary.ending, summary.progress.missing) == (Ending.COMPLETE, 0)
+    assert_account(path, ledger(tmp_path))
 
 
 def test_a_silent_actor_that_has_every_place_is_not_waited_for(write: Write, tmp_path: Path) -> None:

@@ -419,7 +419,7 @@ class _LeasedTrials(TrialRunner):
         self._session.active += 1
         try:
             await super().ask(pending, judge, lane, price)
-        except BaseException:
+        except BaseException:  # cancellation too: whatever ends it here, others have to ask it
             self._session.report(Returned(pending.id))
             raise
         finally:
@@ -493,7 +493,7 @@ class _LeasedLane(Lane):
     def __init__(self, *words: Any, session: _Session, **named: Any) -> None:
         super().__init__(*words, **named)
         self._session = session
-        self._told: dict[int, Limits] = {}
+        self._handed_on: dict[int, Limits] = {}
         """The limits that were handed on last, by route."""
 
     async def _announce(self, call: Call, lease: RouteLease) -> int:
@@ -536,8 +536,8 @@ class _LeasedLane(Lane):
 
     def learn(self, route: Route, limits: Limits, hold: float) -> None:
         """Hand the limits in an answer's headers on."""
-        if hold > 0 or limits != self._told.get(route.number):
-            self._told[route.number] = limits
+        if hold > 0 or limits != self._handed_on.get(route.number):
+            self._handed_on[route.number] = limits
             self._session.report(Learnt(route.number, limits, hold))
 
     def close(self, why: str) -> None:

@@ -1,6 +1,6 @@
 """Actors of a Ray cluster that ask for a campaign: started, found again by name, spoken to, and ended.
 
-They are detached: one whose coordinator is killed keeps what it was told, and the next coordinator of the same store
+They are detached: one whose coordinator is killed keeps its reports, and the next coordinator of the same store
 goes on with it. Ray restarts an actor whose process ends, and repeats no call of its own accord: a repeated call would
 be paid twice.
 """
@@ -170,19 +170,19 @@ class RayAsker(Asker):
 
     def __init__(self) -> None:
         super().__init__()
-        self._heard = time.monotonic()
+        self._last_call = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
     async def begin(self, lease: int, setup: Setup | None) -> Begun:
         """See `Asker.begin`."""
-        self._heard = time.monotonic()
+        self._last_call = time.monotonic()
         if self._watch is None:
             self._watch = asyncio.create_task(self._end_when_forgotten())
         return await super().begin(lease, setup)
 
     async def exchange(self, down: Down) -> Up:
         """See `Asker.exchange`."""
-        self._heard = time.monotonic()
+        self._last_call = time.monotonic()
         return await super().exchange(down)
 
     async def _end_when_forgotten(self) -> None:
@@ -191,7 +191,7 @@ class RayAsker(Asker):
         left = _FORGOTTEN_SECONDS
         while left > 0:
             await asyncio.sleep(left)
-            left = self._heard + _FORGOTTEN_SECONDS - time.monotonic()
+            left = self._last_call + _FORGOTTEN_SECONDS - time.monotonic()
         ray.kill(ray.get_runtime_context().current_actor)
 
 

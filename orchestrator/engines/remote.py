@@ -687,7 +687,7 @@ class _Round:
                 await route.gate.throttler.acquire()
             number = trial.numbers.get(ask.step, 0) + 1
             slot = await account.recorder.announce(ask.trial, ask.step, number, ask.lane, ask.reservation)
-        except BaseException:
+        except BaseException:  # cancellation too: what is not sent stays reserved nowhere
             if permit is not None:
                 route.gate.release(permit)
             budget.release(ask.reservation)

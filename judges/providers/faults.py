@@ -1,6 +1,8 @@
-"""What a failed call means: classified by HTTP status and machine code, never by the words of a message.
+"""What a failed call means: classified by HTTP status and machine code, never by words that a prompt may hold.
 
-A message may quote the prompt, and a prompt may mention rate limits, so its words are never used.
+A message may quote the prompt, and a prompt may mention rate limits, so its words are not used. The one exception is a
+prompt beyond the context, for which many servers have no code: there a message counts that is, from its first letter to
+its last, a sentence of the server's own with nothing but numbers put in.
 """
 
 from __future__ import annotations
@@ -87,8 +89,23 @@ _CODES: Mapping[str, Fault] = {
     "content_filter": Fault.FILTERED,
     "content_policy_violation": Fault.FILTERED,
     "context_length_exceeded": Fault.TOO_LONG,
+    "exceed_context_size_error": Fault.TOO_LONG,
     "in_flight_budget_exhausted": Fault.RATE_LIMITED,
 }
+
+_TOO_LONG_CODE = "context_length_exceeded"
+_TOO_LONG = re.compile(
+    r"This model's maximum context length is \d+ tokens\. However, [a-z\d ,()]+\."
+    r"( Please reduce [a-z_ ]+\.)?( \(parameter=[a-z_]+, value=\d+\))?"  # OpenAI's, vLLM's and DeepSeek's
+    r"|The input \(\d+ tokens\) is longer than the model's context length \(\d+ tokens\)\."  # SGLang's
+    r"|prompt is too long: \d+ tokens > \d+ maximum"  # Anthropic's
+    r"|input length and `max_tokens` exceed context limit: \d+ \+ \d+ > \d+, decrease input length or `max_tokens` "
+    r"and try again"
+    r"|The input token count( \(\d+\))? exceeds the maximum number of tokens allowed \(\d+\)\."  # Gemini's
+)
+"""Whole messages; none of their variable parts has room for words of a prompt."""
+_TOO_LONG_CLASS = re.compile(r"(litellm\.BadRequestError: )?litellm\.ContextWindowExceededError: ")
+"""How a message of LiteLLM's proxy begins, whose codes are those of any bad request: the class of the exception."""
 
 # Machine codes that replace a status where there is none: an error inside an answer of status 200.
 _CODES_ALONE: Mapping[str, Fault] = {
@@ -250,7 +267,7 @@ def _code(payload: object, header: str | None = None) -> str | None:
     """
     given: list[str] = []
     for error in _errors(payload):
-        reason = _gateway_reason(error, payload) or _reason(error)
+        reason = _gateway_reason(error, payload) or _reason(error) or _too_long(error)
         if reason is not None:
             return reason
         metadata = error.get("metadata")
@@ -297,6 +314,16 @@ def _reason(error: Mapping[str, Any]) -> str | None:
                 return "insufficient_quota"
         if isinstance(detail.get("reason"), str) and detail["reason"] in _CODES:
             return str(detail["reason"])
+    return None
+
+
+def _too_long(error: Mapping[str, Any]) -> str | None:
+    """The code of a prompt beyond the context, where a server says so in another place than a code."""
+    message = error.get("message")
+    if error.get("param") == "input_tokens":  # vLLM's
+        return _TOO_LONG_CODE
+    if isinstance(message, str) and (_TOO_LONG.fullmatch(message) or _TOO_LONG_CLASS.match(message)):
+        return _TOO_LONG_CODE
     return None
 
 

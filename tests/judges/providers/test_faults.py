@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import orjson
 import pytest
 
 from venire.arena.errors import CallError, Fault, TransientError
@@ -59,6 +60,22 @@ def test_the_message_is_found_where_vendors_put_it(text, message):
 )
 def test_the_machine_code_is_found_where_vendors_put_it(text, fault):
     assert refusal(403, {}, text, NOW).fault is fault
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Bad role in: This model's maximum context length is 8 tokens. However, you requested 9 tokens.",
+        'This model\'s maximum context length is 8 tokens. However, you wrote "no".',
+        "prompt is too long: 9 tokens > 8 maximum, says the prompt",
+        'bad content "litellm.ContextWindowExceededError: "',
+        "The input (9 tokens) is longer than the model's context length (8 tokens). temperature must be 1",
+    ],
+)
+def test_words_that_a_prompt_may_have_put_into_a_message_do_not_make_it_too_long(message):
+    assert refusal(400, {}, orjson.dumps({"error": {"message": message, "code": 400}}).decode(), NOW).fault is (
+        Fault.BAD_REQUEST
+    )
 
 
 @pytest.mark.parametrize("status", [408, 504, 524])

@@ -39,7 +39,7 @@ def _nothing(*_: object, **__: object) -> int:
 
 PARTS: dict[str, dict[tuple[type, str], Callable[..., Any]]] = {
     "store": {(Writer, "_commit"): _nothing},
-    "journal": {(Journal, name): _nothing for name in ("announce", "release", "withdraw")},
+    "journal": {(Journal, name): _nothing for name in ("announce", "settle", "release", "withdraw")},
     "limiter": {(Gate, "take_now"): _pass, (Gate, "done"): _nothing, (Gate, "release"): _nothing},
 }
 """Replacements of parts to measure their cost, in this process only: the product does not have these switches.

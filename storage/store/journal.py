@@ -6,7 +6,8 @@ One preallocated file with four parts:
 - the manifest: the last commit that is known to be on disk. DuckDB opens a truncated log without an error; a ledger
   that ends before the manifest shows that commits are lost;
 - slots of 32 bytes, one for each call under way. A call takes a slot with one write before it is sent, and gives it
-  back once its attempt is in the store. A killed process leaves the announcements of calls without an answer;
+  back once its attempt is in the store. When it has ended the slot holds what it cost, since others may reserve the
+  rest from then on. A killed process leaves the announcements of calls whose answers are not on disk;
 - space for rows that DuckDB cannot write. On a full disk a new file could not be written; preallocated space can.
 
 The page cache keeps all of it through SIGKILL. Only a machine that loses power can lose its last writes; `sync` is for
@@ -46,8 +47,9 @@ _MAGIC = _KIND + b"3"
 _HEADER = struct.Struct("<16s16sqdqI")
 _MANIFEST = struct.Struct("<qqI")
 _CALL = struct.Struct("<qqIHHB")
-_CHECK = struct.Struct("<3xI")
-_SLOT = struct.Struct("<qqIHHB3xI")
+_SETTLED = struct.Struct("<BHI")
+"""Whether the cost is known, and then the tokens of the reply (earlier versions wrote zeros); the check of the call."""
+_SLOT = struct.Struct("<qqIHHBBHI")
 _RECORD = struct.Struct("<II")
 _MANIFEST_AT = 512
 _SLOTS_AT = 4096
@@ -57,13 +59,17 @@ MIN_SLOTS = 16_384
 """Calls that may be between their announcement and their commit, or more where a run has more workers."""
 
 _MAX_TOKENS = 2**32 - 1
+_MAX_OUTPUT = 2**16 - 1
 
 Rows = Sequence[tuple[str, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A call that was announced: its trial, step and number, and what was set aside for it (nano-dollars, tokens)."""
+    """A call that was announced: its trial, step and number, and what was set aside for it (nano-dollars, tokens).
+
+    `settled`: it has ended, and these are what it cost and used, `output` of them in its reply (65,535 at most).
+    """
 
     trial: int
     step: int
@@ -71,6 +77,8 @@ class Announcement:
     lane: int
     reserved: int
     tokens: int
+    settled: bool = False
+    output: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,8 @@ class LeftBehind:
 class Recovered:
     """What the journal of the last run gave: replies that the store could not take then, calls without an answer.
 
-    `reserved` is what was set aside for the latter, in nano-dollars; `lost_commits` those that a damaged log took.
+    `reserved` is what the latter count at, in nano-dollars: what was set aside, or the cost where an answer was on its
+    way to the disk; `lost_commits` those that a damaged log took.
     """
 
     calls: int = 0
@@ -156,9 +165,17 @@ class Journal:
     def announce(self, trial: int, step: int, number: int, lane: int, reserved: int, tokens: int) -> int:
         """Write one announcement and return its slot. Raises IndexError when every slot is taken."""
         slot = self._free.popleft()
-        body = _CALL.pack(trial, reserved, min(tokens, _MAX_TOKENS), number, lane, step)
-        self._write(body + _CHECK.pack(zlib.crc32(body)), _SLOTS_AT + slot * _SLOT.size)
+        self._write_slot(slot, Announcement(trial, step, number, lane, reserved, tokens))
         return slot
+
+    def settle(self, slot: int, one: Announcement) -> None:
+        """Write what an announced call came to, whose attempt is not on disk yet, over what was set aside for it."""
+        self._write_slot(slot, one)
+
+    def _write_slot(self, slot: int, one: Announcement) -> None:
+        body = _CALL.pack(one.trial, one.reserved, min(one.tokens, _MAX_TOKENS), one.number, one.lane, one.step)
+        end = _SETTLED.pack(one.settled, min(one.output, _MAX_OUTPUT), zlib.crc32(body))
+        self._write(body + end, _SLOTS_AT + slot * _SLOT.size)
 
     def release(self, slot: int) -> None:
         """Give a slot back: the attempt that it announced is on disk."""
@@ -261,9 +278,9 @@ def _damaged(store: Path) -> str:
 
 def _announcements(slots: bytes) -> Iterator[Announcement]:
     for *body, check in _SLOT.iter_unpack(slots):
-        trial, reserved, tokens, number, lane, step = body
-        if number and check == _slot_check(tuple(body)):
-            yield Announcement(trial, step, number, lane, reserved, tokens)
+        trial, reserved, tokens, number, lane, step, settled, output = body
+        if number and check == _slot_check(tuple(body[:6])):
+            yield Announcement(trial, step, number, lane, reserved, tokens, bool(settled), output)
 
 
 def _spilled(content: bytes, at: int) -> Iterator[Spilled]:

@@ -145,11 +145,11 @@ def _unanswered(store: Store, left: LeftBehind) -> list[Announcement]:
 
 
 def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]:
-    nothing = (None,) * 6
     message = "announced, and the process ended before an answer was on disk"
+    cost, tokens = (one.reserved, (one.tokens - one.output, None, one.output)) if one.settled else (None, (None,) * 3)
     head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
     return (
-        *(*head, None, message, *nothing, one.reserved, None),
+        *(*head, None, message, None, None, *tokens, None, one.reserved, cost),
         *(None, None, b"", None, None, None, one.tokens, None, None, None, batch),
     )
 

@@ -105,7 +105,7 @@ def accept_loss(store: Path = STORE) -> None:
         return
     typer.echo(
         f"{store}: goes on without {found.lost_commits:,} commits; {found.calls:,} calls have no answer on record, and "
-        f"{money(found.reserved)} reserved for them count as spent"
+        f"{money(found.reserved)} for them count as spent"
     )
 
 

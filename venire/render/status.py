@@ -114,7 +114,7 @@ def show_recovered(screen: Console, left: Recovered) -> None:
         calls = "1 call has" if left.calls == 1 else f"{left.calls:,} calls have"
         screen.print(
             f"the last run ended without notice: {calls} no answer on record; "
-            f"{money(left.reserved)} reserved for them count as spent"
+            f"{money(left.reserved)} for them count as spent"
         )
 
 

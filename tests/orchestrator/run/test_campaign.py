@@ -386,6 +386,20 @@ def test_the_progress_that_is_told_ends_with_everything(store: Store) -> None:
     assert seen[-1].elapsed == pytest.approx(2 * TRIALS / 3, abs=0.5)
 
 
+def test_at_every_moment_what_a_kill_would_put_on_the_account_is_within_the_budget(store: Store) -> None:
+    """The danger: money that an answer frees is reserved again before the answer is on disk, and a kill counts both."""
+    limit, accounts = 3_000_000, []
+
+    def look(key: str) -> None:
+        left = read_journal(store.path)
+        assert left is not None
+        accounts.append(sum(one.reserved for one in left.announced))
+
+    summary = go(store, campaign(budget=BudgetSettings(money=limit)), FakeProvider(look), group_seconds=3600.0)
+    assert summary.ending is Ending.BUDGET
+    assert 0.8 * limit < max(accounts) <= limit
+
+
 def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(store: Store) -> None:
     paid = 2 * TRIALS * PRICE.cost(100, 50)
     summary = go(store, campaign(budget=BudgetSettings(money=paid + 10_000_000)), FakeProvider())

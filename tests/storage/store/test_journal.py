@@ -44,6 +44,7 @@ CALL = st.builds(
     st.integers(0, 2**31),
 )
 ONE = Announcement(1, 1, 1, 1, 5, 6)
+SAID = Reply("said", input_tokens=30, output_tokens=20)
 
 
 def announce(journal: Journal, one: Announcement) -> int:
@@ -224,6 +225,22 @@ def test_announced_calls_without_an_attempt_count_at_their_reserved_price(house:
     with open_store(path) as once_more:
         assert once_more.recovered == Recovered()
         assert frames.campaign_spending(once_more, 3).calls == 3
+
+
+def test_a_call_whose_answer_was_not_on_disk_yet_counts_at_its_cost(house: Any, path: Path) -> None:
+    """The danger: what it left of its reservation was free for others, and counts twice after a kill."""
+    store = house.store
+    journal = Journal(path, store.constant, 3, BEGUN)
+    for one, said in ((replace(ONE, trial=21), 20), (replace(ONE, trial=22), 70_000)):
+        slot = announce(journal, replace(one, reserved=700, tokens=90_000))
+        journal.settle(slot, replace(one, reserved=40, tokens=said + 30, settled=True, output=said))
+    journal.announce(23, 1, 1, 4, 80, 12)
+    journal.close(remove=False)
+    store.close()
+    with open_store(path) as again:
+        accounts = frames.campaign_spending(again, 3)
+        assert (accounts.nano, accounts.known, accounts.unanswered, accounts.calls) == (160, 80, 80, 3)
+        assert (accounts.input_tokens + accounts.output_tokens, accounts.answered) == (50 + 70_030, 0)
 
 
 def test_calls_that_others_have_under_way_are_not_lost_until_nobody_knows_of_them(house: Any, path: Path) -> None:
@@ -421,11 +438,11 @@ def test_a_slot_is_not_used_again_before_its_attempt_is_on_disk(house: Any, path
         recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=3600.0, on_error=lambda error: None)
         for trial in (1, 2, 3):
             slot = await recorder.announce(trial, 1, 1, 6, Reservation(9, 70))
-            one = AttemptRecord(trial, 1, 1, 6, sent, 0.1, 0.0, 9, 70, 8, b"d" * 16, reply=Reply("said"))
+            one = AttemptRecord(trial, 1, 1, 6, sent, 0.1, 0.0, 9, 70, 8, b"d" * 16, reply=SAID)
             recorder.attempt(one, slot)
         with pytest.raises(IndexError):
             await recorder.announce(4, 1, 1, 6, Reservation(9, 70))
-        assert [(one.trial, one.tokens) for one in found(path).announced] == [(1, 70), (2, 70), (3, 70)]
+        assert [(one.trial, one.tokens) for one in found(path).announced] == [(1, 50), (2, 50), (3, 50)]
         await recorder.close()
 
     asyncio.run(record())

@@ -1,7 +1,7 @@
 """Charts of the pages: Vega-Lite made through altair and drawn to SVG here, kept by the digest of their data.
 
-A page only names a chart, and a browser asks for the picture. Drawing takes two seconds the first time and 80 MB, so
-whoever serves pages calls `draw` in a process of its own.
+A page only names a chart, and a browser asks for the picture. Drawing takes two seconds the first time and 80 MB, and
+what draws ends its process where it fails: it is called in the process of a `drawer` alone.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
+import signal
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
 
-__all__ = ["KINDS", "THEMES", "ChartRequest", "chart", "draw", "end_with_parent", "requested"]
+from venire.arena.wording import plain
+
+__all__ = ["KINDS", "THEMES", "ChartRequest", "chart", "draw", "drawer", "picture", "requested"]
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -52,7 +57,8 @@ def chart(kind: str, data: Sequence[Mapping[str, Any]], width: int = 640, height
     """The addresses of a chart, which is drawn when it is asked for."""
     if kind not in KINDS:
         raise ValueError(f"there is no chart {kind!r}")
-    request = ChartRequest(kind, json.dumps(data, sort_keys=True, default=str), width, height)
+    shown = [{key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in data]
+    request = ChartRequest(kind, json.dumps(shown, sort_keys=True, default=str), width, height)
     digest = sha256(repr(request).encode()).hexdigest()[:32]
     with _door:
         _known[digest] = request
@@ -68,8 +74,13 @@ def requested(digest: str) -> ChartRequest | None:
         return _known.get(digest)
 
 
-def end_with_parent() -> None:
-    """In a process that draws: do not outlive the one that serves the pages, which may be killed."""
+def drawer() -> ProcessPoolExecutor:
+    """A process that draws: what aborts it is a BrokenProcessPool here."""
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_begin_to_draw)
+
+
+def _begin_to_draw() -> None:
+    """Do not outlive the process that asks, which may be killed; a Ctrl-C is for it, as are sentences."""
 
     def watch() -> None:
         if (parent := multiprocessing.parent_process()) is not None:
@@ -77,6 +88,10 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 2)  # a panic prints its stack there
+    os.close(silent)
 
 
 _COLOURS = {
@@ -99,7 +114,6 @@ _FAULTS = {
 def draw(request: ChartRequest, theme: Theme) -> str:
     """A chart as SVG. Raises ImportError without altair and vl-convert."""
     import altair as alt
-    import vl_convert
 
     colours = _COLOURS[theme]
     made = KINDS[request.kind](alt, json.loads(request.data), theme)
@@ -109,7 +123,18 @@ def draw(request: ChartRequest, theme: Theme) -> str:
     axis |= {"domainColor": colours["grid"], "tickColor": colours["grid"], "titleFontWeight": "normal"}
     made = made.configure(font="system-ui, sans-serif").configure_view(strokeWidth=0).configure_axis(**axis)
     made = made.configure_legend(labelColor=colours["ink"], titleColor=colours["faint"], orient="top", title=None)
-    return str(vl_convert.vegalite_to_svg(made.to_json(), vl_version=".".join(alt.SCHEMA_VERSION[1:].split(".")[:2])))
+    return picture(made.to_json(), "svg").decode()
+
+
+def picture(specification: str, form: Literal["svg", "png"]) -> bytes:
+    """A Vega-Lite specification as SVG, or as PNG at twice its size. Raises ImportError without vl-convert."""
+    import vl_convert
+
+    version = re.search(r"/v(\d+\.\d+)", json.loads(specification)["$schema"])
+    assert version is not None  # altair writes it
+    if form == "png":
+        return bytes(vl_convert.vegalite_to_png(specification, vl_version=version[1], scale=2))
+    return str(vl_convert.vegalite_to_svg(specification, vl_version=version[1])).encode()
 
 
 _LABEL = 48

@@ -1,6 +1,7 @@
 """Charts for notebooks: figures of boards, audits and placements as altair charts (Vega-Lite).
 
-Names of models and judges are values of a chart and never part of its specification. Intervals are drawn on a scale
+Names of models and judges are values of a chart and never part of its specification, with what is not printable in
+them made visible: what draws SVG ends its process at a control character. Intervals are drawn on a scale
 that holds all of their ends; a missing end is infinite and marked by a triangle at the edge of the scale.
 """
 
@@ -9,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 from venire.arena.errors import InputError
+from venire.arena.wording import plain
 
 __all__ = [
     "CHART_KINDS",
@@ -27,6 +30,7 @@ __all__ = [
 ]
 
 Row = Mapping[str, Any]
+_Given = ParamSpec("_Given")
 
 CHART_KINDS = (
     "leaderboard",
@@ -75,6 +79,24 @@ def draw_kind(what: str, kind: str, kinds: Mapping[str, ChartKind]) -> Any:
     raise InputError(f"{reason}; {what} draws {', '.join(able) or 'no other chart'}")
 
 
+def _of_visible_texts(draw: Callable[_Given, Any]) -> Callable[_Given, Any]:
+    """A function that draws, with every text that it is given made visible."""
+
+    @wraps(draw)
+    def drawn(*given: _Given.args, **named: _Given.kwargs) -> Any:
+        return draw(*map(_visible, given), **{name: _visible(value) for name, value in named.items()})
+
+    return drawn
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {name: _visible(one) for name, one in value.items()}
+    return [_visible(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _altair() -> Any:
     try:
         import altair
@@ -117,6 +139,7 @@ class Panel:
     """Whether a row with one end alone is an interval whose other end is infinite; one `unbounded` has neither."""
 
 
+@_of_visible_texts
 def intervals(rows: Sequence[Row], name: str, panels: Sequence[Panel], title: str, notes: Sequence[str] = ()) -> Any:
     """Rows with intervals, in the order given, one or more columns of them side by side.
 
@@ -210,6 +233,7 @@ def _with_ends(row: Row, panel: Panel, low: float, high: float) -> Row:
     }
 
 
+@_of_visible_texts
 def grid(rows: Sequence[Row], order: Sequence[str], title: str, notes: Sequence[str] = ()) -> Any:
     """A matrix of shares from 0 to 1, `model` by `other`, both in the order given; blue above a half, brown below."""
     alt = _altair()
@@ -230,6 +254,7 @@ def grid(rows: Sequence[Row], order: Sequence[str], title: str, notes: Sequence[
     return _styled(made.properties(title=alt.TitleParams(title, subtitle=list(notes))))
 
 
+@_of_visible_texts
 def curves(rows: Sequence[Row], x: str, y: str, title: str, across: str, up: str, notes: Sequence[str] = ()) -> Any:
     """A line of `y` over `x` for each model, named at its end; names that would meet are moved apart."""
     alt = _altair()
@@ -275,6 +300,7 @@ def spread_labels(places: Sequence[float], height: float) -> list[float]:
     return found
 
 
+@_of_visible_texts
 def diagram(
     rows: Sequence[Row],
     title: str,
@@ -313,6 +339,7 @@ def diagram(
     return _styled(made.properties(title=alt.TitleParams(title, subtitle=list(notes))))
 
 
+@_of_visible_texts
 def frontier(rows: Sequence[Row], title: str, across: str, notes: Sequence[str] = ()) -> Any:
     """Ratings (`elo`) against dollars (`cost`), the cheapest first: those on the `frontier` are joined by steps.
 
@@ -355,6 +382,7 @@ def frontier(rows: Sequence[Row], title: str, across: str, notes: Sequence[str] 
     return _styled(made.properties(title=alt.TitleParams(title, subtitle=list(notes))))
 
 
+@_of_visible_texts
 def scatter(
     rows: Sequence[Row], own: Row, x: str, y: str, title: str, across: str, up: str, notes: Sequence[str] = ()
 ) -> Any:

@@ -69,7 +69,7 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
-        ("errors", "choices", "clock", "records", "battles", "scale"),
+        ("errors", "choices", "clock", "records", "battles", "scale", "wording"),
         ("keys", "registry"),
         ("campaigns",),
         ("planning",),

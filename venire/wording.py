@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from math import floor, log10
 
+from venire.arena.wording import plain
+
 __all__ = ["duration", "is_reported_round", "money", "plain", "retries"]
-
-
-def plain(text: str) -> str:
-    r"""A name or a provider's message with its control characters shown instead of obeyed.
-
-    >>> print(plain("judge\x1b[2J"))
-    judge\x1b[2J
-    """
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def money(nano: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -36,6 +37,30 @@ def votes() -> list[dict[str, Any]]:
         for judge in ("x", "y")
         for swapped in (False, True)
     ]
+
+
+def texts(node: Any) -> list[str]:
+    """Every text of a specification."""
+    if isinstance(node, str):
+        return [node]
+    return (
+        [text for one in (node.values() if isinstance(node, dict) else node) for text in texts(one)]
+        if isinstance(node, list | dict)
+        else []
+    )
+
+
+def test_no_chart_holds_a_character_that_ends_who_draws_it() -> None:
+    """A control character in a name aborted the process that drew SVG."""
+    renamed = json.loads(json.dumps(votes()).replace("b:Q", "b\\u0001\\u001b").replace('"x"', '"x\\u0002"'))
+    board = vn.rate(renamed)
+    drawn = 0
+    for kind in CHART_KINDS:
+        with suppress(vn.InputError):
+            shown = texts(specification(board.plot(kind)))
+            assert all(text.isprintable() for text in shown)
+            drawn += any("\\x01" in text or "\\x02" in text for text in shown)
+    assert drawn >= 5
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from multiprocessing import get_context
 from time import monotonic
 from typing import Any
 
@@ -300,7 +299,7 @@ class Pages:
             try:
                 self._drawn_at = monotonic()
                 if self._drawer is None:
-                    self._drawer = ProcessPoolExecutor(1, get_context("spawn"), initializer=charts.end_with_parent)
+                    self._drawer = charts.drawer()
                 loop = asyncio.get_running_loop()
                 drawn = await loop.run_in_executor(
                     self._drawer, charts.draw, wanted, "dark" if theme == "dark" else "light"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from venire.arena.errors import InputError
+from venire.arena.wording import plain
 from venire.boards.rate import Source, read
+from venire.pages.charts import drawer, picture
 from venire.ratings.inference.options import Options
 from venire.reports.charts import CHART_KINDS
 
@@ -25,18 +30,34 @@ def write_figures(
     if missing := [package for module, package in _NEEDED.items() if find_spec(module) is None]:
         raise InputError(f"figures need {', '.join(missing)}: pip install 'venire[report]'")
     board = read(source, () if options is None else options.covariates).board(method, options)
-    drawn = []
+    made: dict[str, str] = {}
+    for kind in CHART_KINDS:
+        with suppress(InputError):  # it has no data for this kind
+            made[kind] = board.plot(kind).to_json(indent=None)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for kind in CHART_KINDS:
-            with suppress(InputError):  # it has no data for this kind
-                chart = board.plot(kind)
-                for ending, how in (("svg", {}), ("png", {"scale_factor": 2}), ("json", {})):
-                    chart.save(str(folder / f"{kind}.{ending}"), **how)
-                drawn.append(kind)
+        with drawer() as process:
+            for kind, specification in made.items():
+                _draw(process, folder, kind, specification)
     except OSError as error:
         raise InputError(f"figures cannot be written to {folder}: {error.strerror or error}") from error
-    return tuple(drawn)
+    return tuple(made)
 
 
+def _draw(process: ProcessPoolExecutor, folder: Path, kind: str, specification: str) -> None:
+    """Write the files of one chart; what draws may end its process."""
+    written = folder / f"{kind}.json"
+    written.write_text(specification, encoding="utf-8")
+    for form in _PICTURES:
+        try:
+            drawn = process.submit(picture, specification, form).result()
+        except (BrokenProcessPool, ValueError) as error:
+            raise InputError(
+                f"{folder / kind}.{form} cannot be drawn: {plain(str(error))}; what it shows is in {written}, "
+                "for another program that draws Vega-Lite"
+            ) from error
+        (folder / f"{kind}.{form}").write_bytes(drawn)
+
+
+_PICTURES: tuple[Literal["svg", "png"], ...] = ("svg", "png")
 _NEEDED = {"altair": "altair", "vl_convert": "vl-convert-python"}

@@ -74,6 +74,20 @@ def test_figures_are_files_for_a_paper_and_only_those_there_is_data_for(
     assert "figures cannot be written to" in done.err
 
 
+def test_what_ends_the_process_that_draws_is_a_sentence(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A panic in what draws aborted the command: no report of why, and no status that scripts know."""
+    rows = "\n".join(["al\x1bpha,beta,model_a", "al\x1bpha,beta,model_b"] * 4)
+    (tmp_path / "votes.csv").write_text(f"model_a,model_b,winner\n{rows}\n", encoding="utf-8")
+    monkeypatch.setattr("venire.reports.charts.plain", lambda text: text)
+    done = venire("report", tmp_path / "votes.csv", "-o", tmp_path / "r.html", "--figures", tmp_path / "figures")
+    assert done.code == 2
+    assert "leaderboard.svg cannot be drawn" in done.err
+    assert json.loads((tmp_path / "figures" / "leaderboard.json").read_text(encoding="utf-8"))["$schema"]
+    assert (tmp_path / "r.html").exists()
+
+
 @pytest.fixture
 def store(judged: Callable[..., Path]) -> Path:
     return judged().with_suffix(".duckdb")

@@ -13,15 +13,21 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import duckdb
 import pytest
 from hypothesis import settings
 from ry import Client
 
 from tests.processes import still_running
+from venire.arena.clock import Clock
 from venire.judges.providers import Endpoint, connections, http_provider
 from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
 from venire.orchestrator.recording.events import Events
-from venire.storage.store import connection
+from venire.storage.store import connection, opening
+from venire.storage.store.files import log_path, make_private
+from venire.storage.store.opening import open_store
+
+MAKE_DATABASE = connection.make_database
 
 # A test that needs more examples says so itself.
 settings.register_profile("venire", max_examples=40, deadline=None)
@@ -87,6 +93,45 @@ def no_room_under_its_bare_name() -> Iterator[None]:
 def one_thread_a_store() -> None:
     """Workers share the cores; a second thread of DuckDB takes an eighth more time for stores this small."""
     connection.THREADS = 1
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_stores_are_copies(one_thread_a_store: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A new store is a copy of one that was migrated once, with its own identity and dates.
+
+    Ten migrations take 70 ms, and thousands of tests make a store; `migrated_stores` goes the product's way.
+    """
+    path = tmp_path_factory.mktemp("template") / "template.duckdb"
+    with open_store(path) as store:
+        store_id = store.rows("read_store")[0][1]
+    template = path.read_bytes()
+    make_database, migrate = connection.make_database, opening.migrate
+
+    def copy(path: Path, *, block_bytes: int = 0) -> None:
+        if block_bytes or path.exists():
+            make_database(path, block_bytes=block_bytes)
+        else:
+            make_private(path, template)
+
+    def renew(opened: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
+        migrate(opened, path, clock)
+        if connection.fetch(opened, "read_store", {})[0][1] == store_id:
+            make_private(log_path(path))
+            opened.begin()
+            opened.execute("update store set store_id = gen_random_uuid(), created_at = $1", [clock.wall()])
+            opened.execute("update migration set applied_at = $1", [clock.wall()])
+            opened.commit()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "make_database", copy)
+        patch.setattr(opening, "migrate", renew)
+        yield
+
+
+@pytest.fixture
+def migrated_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New stores are made as the product makes them, by all migrations."""
+    monkeypatch.setattr(connection, "make_database", MAKE_DATABASE)
 
 
 @pytest.fixture(scope="session", autouse=True)

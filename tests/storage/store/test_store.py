@@ -285,6 +285,7 @@ def test_a_store_beside_a_copy_with_more_or_other_content_is_refused_and_left_as
         assert {row[0] for row in store.rows("models")} == {"later", "m"}
 
 
+@pytest.mark.usefixtures("migrated_stores")
 def test_a_file_that_is_cut_or_overwritten_in_its_place_is_noticed_and_not_written(path: Path, tmp_path: Path) -> None:
     with open_store(tmp_path / "other.duckdb") as other:
         add_models(other, "n")

@@ -1,14 +1,24 @@
-"""Files of environment variables, such as `.env`: keys that are kept beside a campaign file."""
+"""Environment variables, which hold keys: those of this process, and files of them, such as `.env`."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from dotenv.parser import parse_stream
 
 from venire.arena.errors import InputError
 
-__all__ = ["read_env_file"]
+__all__ = ["environment", "read_env_file"]
+
+
+def environment(given: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The variables given to a function, or those that this process has now.
+
+    A default value of `os.environ` would stand with every key of it in the signature, and so in help and tooltips.
+    """
+    return os.environ if given is None else given
 
 
 def read_env_file(path: Path) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -162,7 +161,7 @@ def run(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
     engine: str = "local",
     actors: int | None = None,
 ) -> RunResult:
@@ -170,8 +169,9 @@ def run(
 
     `progress` is called with counters a few times a second, `warn` with sentences that describe problems. The first
     Ctrl-C stops gently, the second at once; a paid call is never repeated. `embedded` sets how simulated judges
-    answer, `environ` holds the API keys. With `engine` "ray" or "ray:ADDRESS" so many actors of a Ray cluster send the
-    calls (`docs/scaling.md`). Also works in a notebook, where an event loop is already running.
+    answer, `environ` holds the API keys (None: this process's environment). With `engine` "ray" or "ray:ADDRESS" so
+    many actors of a Ray cluster send the calls (`docs/scaling.md`). Also works in a notebook, where an event loop is
+    already running.
 
     Raises InputError for unusable input, before any money is spent; StoreError when the store fails.
 
@@ -190,7 +190,7 @@ async def arun(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> RunResult:
     """`run` for a program with its own event loop: the campaign runs in a separate thread.
 
@@ -231,7 +231,7 @@ def _run(
     progress: Callable[[Statistics], None] | None,
     warn: Callable[[str], None] | None,
     embedded: Embedded | None,
-    environ: Mapping[str, str],
+    environ: Mapping[str, str] | None,
     ready: Callable[[Callable[[], None]], None] | None = None,
     *,
     engine: str = "local",
@@ -263,7 +263,7 @@ def generate(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> RunResult:
     """Ask a campaign's contestants to answer its instructions, so that `run` has completions to judge.
 
@@ -283,7 +283,7 @@ def edit(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> RunResult:
     """Ask a campaign's editors for edited copies of completions, so that `run` can judge what each edit does.
 
@@ -301,7 +301,7 @@ def judge(
     judge: Judge | Sequence[Judge],
     protocol: str = "two-stage",
     elo: Mapping[str, float] | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> list[JudgedPair]:
     """Judge pairs of texts in memory, each in both orders, and leave no file behind.
 
@@ -394,7 +394,7 @@ def place(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> PlacementReport | None:
     """Place a model on the judged board of a store, by battles with the most informative opponents.
 

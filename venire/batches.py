@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,12 +49,12 @@ class BatchAtProvider:
 
 
 def ask_providers(
-    store: Path, name: str | None = None, *, environ: Mapping[str, str] = os.environ
+    store: Path, name: str | None = None, *, environ: Mapping[str, str] | None = None
 ) -> list[BatchAtProvider]:
     """What providers say of the batches of a store that are out; `name` is one of them, None: all.
 
-    Keys come from `environ`. Raises InputError for a name that no batch has, and StoreHeldError while a run owns the
-    store: that looks at its batches itself.
+    Keys come from `environ` (None: this process's). Raises InputError for a name that no batch has, and
+    StoreHeldError while a run owns the store: that looks at its batches itself.
     """
     with open_store(store, create=False) as opened:
         return [
@@ -64,7 +63,7 @@ def ask_providers(
         ]
 
 
-def cancel(store: Path, name: str | None = None, *, environ: Mapping[str, str] = os.environ) -> list[BatchAtProvider]:
+def cancel(store: Path, name: str | None = None, *, environ: Mapping[str, str] | None = None) -> list[BatchAtProvider]:
     """Ask providers to end the batches of a store that are out; `name` is one of them, None: all.
 
     What was answered by then is taken in by the next run of the campaign, which asks the rest again. A batch that was
@@ -105,7 +104,7 @@ def _at_provider(
     store: Store,
     campaign: str,
     one: SubmissionRow,
-    environ: Mapping[str, str],
+    environ: Mapping[str, str] | None,
     ask: Callable[[BatchProvider, str], Awaitable[BatchStatus]],
     *,
     gone: bool = False,
@@ -144,7 +143,7 @@ class _NoEndpointError(Exception):
 
 
 def _open(
-    store: Store, campaign: str, one: SubmissionRow, environ: Mapping[str, str]
+    store: Store, campaign: str, one: SubmissionRow, environ: Mapping[str, str] | None
 ) -> tuple[Provider, BatchProvider]:
     """The endpoint that a batch was sent to. Raises InputError where its judge or key is not known."""
     settings, judge = _judge(store, campaign, one.route)

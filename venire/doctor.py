@@ -107,7 +107,7 @@ def _open_files(asked: Sequence[JudgeSettings]) -> HealthFinding:
     return HealthFinding("open files", "ok", "no limit" if soft == resource.RLIM_INFINITY else f"at most {soft:,}")
 
 
-def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str]) -> Iterator[HealthFinding]:
+def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str] | None) -> Iterator[HealthFinding]:
     """For every judge and contestant, whether its keys are there and its price is known; nobody is asked."""
     for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
         for route in judge.lane.routes:
@@ -131,7 +131,7 @@ def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str]) -> 
             yield HealthFinding(f"price of {judge.name}", "ok", "free" if judge.free else rates + table)
 
 
-def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str]) -> list[JudgeSettings]:
+def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str] | None) -> list[JudgeSettings]:
     """A judge or contestant for every endpoint with a key that can be asked, each with that one route."""
     found: dict[Identity, JudgeSettings] = {}
     for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
@@ -159,7 +159,7 @@ def highest_price(campaign: CampaignSettings, asked: Sequence[JudgeSettings]) ->
 
 
 def ask_endpoints(
-    campaign: CampaignSettings, asked: Sequence[JudgeSettings], environ: Mapping[str, str]
+    campaign: CampaignSettings, asked: Sequence[JudgeSettings], environ: Mapping[str, str] | None
 ) -> list[HealthFinding]:
     """Send every endpoint one call of a few tokens, which no store keeps; findings in the same order."""
     keys = read_secrets(campaign, asked, environ)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import InputError
-from venire.configs.env_file import read_env_file
+from venire.configs.env_file import environment, read_env_file
 from venire.judges.providers import PROVIDERS
-from venire.judges.providers.base import Endpoint, Provider
+from venire.judges.providers.base import Endpoint, Provider, SecretHolder
 from venire.judges.providers.batches.base import BatchProvider
 from venire.judges.providers.batches.file import FileBatches
 from venire.judges.providers.replay import REPLAY, ReplayProvider
@@ -60,7 +59,7 @@ class EmbeddedProvider(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Secrets:
+class Secrets(SecretHolder):
     """Secrets of a route from the environment: its key, and its proxy's address with the password."""
 
     key: str | None
@@ -78,12 +77,13 @@ def _routes(judges: Sequence[JudgeSettings]) -> Iterator[tuple[JudgeSettings, Ro
 
 
 def read_secrets(
-    campaign: CampaignSettings, judges: Sequence[JudgeSettings], environ: Mapping[str, str]
+    campaign: CampaignSettings, judges: Sequence[JudgeSettings], environ: Mapping[str, str] | None
 ) -> Mapping[Identity, Secrets]:
-    """Keys and proxies by route, from `environ`, or else from the file `.env` beside the campaign file.
+    """Keys and proxies by route, from `environ` (None: this process's), or else from `.env` beside the campaign file.
 
     Raises InputError for a variable that is in neither, and for a file that cannot be read.
     """
+    environ = environment(environ)
     beside = campaign.path.parent / ".env"
     needed = {name for judge, route in _routes(judges) for name in (route.key_variable, judge.lane.proxy_variable)}
     if any(name is not None and not environ.get(name, "").strip() for name in needed) and beside.is_file():
@@ -98,8 +98,9 @@ def read_secrets(
     return found
 
 
-def keys_of(campaign: CampaignSettings, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables of an environment that hold keys and proxies of a campaign's judges."""
+def keys_of(campaign: CampaignSettings, environ: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The variables of an environment (None: this process's) that hold keys and proxies of a campaign's judges."""
+    environ = environment(environ)
     needed = {
         name for judge, route in _routes(campaign.judges) for name in (route.key_variable, judge.lane.proxy_variable)
     }
@@ -111,7 +112,7 @@ def open_crew(
     engine: str,
     campaign: CampaignSettings,
     store: Path,
-    environ: Mapping[str, str],
+    environ: Mapping[str, str] | None,
     *,
     actors: int | None = None,
     lease_seconds: float | None = None,
@@ -179,7 +180,7 @@ def open_elsewhere(
 
     Raises InputError for a key that is missing there.
     """
-    secrets = read_secrets(campaign, judges, os.environ)
+    secrets = read_secrets(campaign, judges, None)
     return [(one.route.identity, one.provider) for one in open_routes(campaign, judges, secrets, inside, {})]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -260,7 +259,7 @@ class Session:
     def run(
         self,
         *,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         embedded: Embedded | None = None,
         progress: Callable[[Statistics], None] | None = None,
         warn: Callable[[str], None] | None = None,
@@ -277,12 +276,12 @@ class Session:
     ) -> CampaignSummary:
         """Run all missing and newly planned trials; return when they are settled or the run has a reason to stop.
 
-        Keys come from `environ`. Ctrl-C or SIGTERM stops the run gently, a second signal at once. Endpoints are tested
-        before any money is spent: InputError for an unusable endpoint. Raises StoreError when the store fails. With a
-        virtual clock, the run uses that clock's event loop and does not serve live queries. `ready` is called once
-        with a function that stops the run gently and may be called from any thread. With `guard` the run serves its
-        pages where that says, and `announce` gets their address. `polling` says how batches are waited for; `live`
-        asks their calls one by one instead.
+        Keys come from `environ` (None: this process's). Ctrl-C or SIGTERM stops the run gently, a second signal at
+        once. Endpoints are tested before any money is spent: InputError for an unusable endpoint. Raises StoreError
+        when the store fails. With a virtual clock, the run uses that clock's event loop and does not serve live
+        queries. `ready` is called once with a function that stops the run gently and may be called from any thread.
+        With `guard` the run serves its pages where that says, and `announce` gets their address. `polling` says how
+        batches are waited for; `live` asks their calls one by one instead.
         """
         left = self._judges_left()
         if polling is not None and polling.detach:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 from html.entities import html5
-from typing import Protocol
+from typing import NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from venire.arena.campaigns import Limits
@@ -17,7 +17,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.batches.base import BatchProvider
 
-__all__ = ["Endpoint", "Provider", "ProviderEntry", "redact"]
+__all__ = ["Endpoint", "Provider", "ProviderEntry", "SecretHolder", "redact"]
 
 _MASK = "[redacted]"
 _SHORTEST = 6
@@ -61,8 +61,17 @@ _OURS = frozenset(
 )
 
 
+class SecretHolder:
+    """What holds a key or a password. It is never pickled or copied, so that no secret leaves the process with it."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} holds secrets and is never pickled: pickle the campaign, and open it")
+
+
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(SecretHolder):
     """The address, credentials and limits of a provider. Times are in seconds, `concurrency` is calls in flight.
 
     The base URL is the part before `/chat/completions`. `timeout` is for a whole call, `connect_timeout` for its

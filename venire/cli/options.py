@@ -65,10 +65,13 @@ ENV_FILE = typer.Option(
 )
 
 
-def environment(env_file: Path | None) -> Mapping[str, str]:
-    """The variables of this process, and those of `--env-file` that it lacks. Raises as `read_env_file` does."""
+def environment(env_file: Path | None) -> Mapping[str, str] | None:
+    """The variables of this process, and those of `--env-file` that it lacks; None without such a file.
+
+    Raises as `read_env_file` does.
+    """
     if env_file is None:
-        return os.environ
+        return None
     from venire.configs.env_file import read_env_file
 
     return read_env_file(env_file) | {name: value for name, value in os.environ.items() if value.strip()}

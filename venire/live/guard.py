@@ -8,7 +8,6 @@ carry a token that only pages hold.
 from __future__ import annotations
 
 import ipaddress
-import os
 import secrets
 import socket
 from collections.abc import Mapping
@@ -16,6 +15,8 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 
 from venire.arena.errors import InputError
+from venire.configs.env_file import environment
+from venire.judges.providers.base import SecretHolder
 
 __all__ = ["TOKEN_VARIABLE", "DoorAddress", "Guard", "parse_address"]
 
@@ -81,24 +82,24 @@ def _is_loopback(host: str) -> bool:
 
 
 @dataclass(slots=True)
-class Guard:
+class Guard(SecretHolder):
     """Decides on requests over TCP; `token` is asked for where it is not None."""
 
     address: DoorAddress
     port: int = 0
-    token: str | None = None
-    page_token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    token: str | None = field(default=None, repr=False)
+    page_token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     """Goes with every form of a page."""
-    _entry: str | None = None
-    _session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    _entry: str | None = field(default=None, repr=False)
+    _session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     """In the cookie of who came by the link."""
 
     @classmethod
-    def of(cls, address: DoorAddress, environ: Mapping[str, str] = os.environ) -> Guard:
+    def of(cls, address: DoorAddress, environ: Mapping[str, str] | None = None) -> Guard:
         """The guard of an address, with the token of the environment. Raises InputError for a token that is short."""
         if not address.given:
             return cls(address)
-        token = environ.get(TOKEN_VARIABLE, "").strip() or secrets.token_urlsafe(32)
+        token = environment(environ).get(TOKEN_VARIABLE, "").strip() or secrets.token_urlsafe(32)
         if len(token) < _MIN_TOKEN:
             raise InputError(f"{TOKEN_VARIABLE} has {len(token)} characters: a token has at least {_MIN_TOKEN}")
         return cls(address, token=token, _entry=secrets.token_urlsafe(24))

@@ -82,7 +82,7 @@ def show_outcome(
     screen: Console,
     embedded: Embedded,
     observers: Sequence[Observer] = (),
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
     guard: Guard | None = None,
     polling: Polling | None = None,
 ) -> int:
@@ -347,7 +347,7 @@ def run_pilot(
     number: int,
     *,
     agree: Callable[[str], None] | None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> Ending:
     """Ask until every judge has about so many trials of the plan settled; returns how that ended.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,7 @@ def run_placement(
     agree: Callable[[Session], None],
     retry_failed: bool = False,
     embedded: Embedded | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
     guard: Guard | None = None,
 ) -> tuple[PlacementReport | None, int]:
     """Place a model and show how it goes; returns what it came to (None: no verdict could be read) and the exit code.
@@ -91,7 +90,7 @@ def _run(
     screen: Console,
     session: Session,
     embedded: Embedded | None,
-    environ: Mapping[str, str],
+    environ: Mapping[str, str] | None,
     guard: Guard | None = None,
 ) -> int:
     with progress(screen) as show:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from venire.arena.errors import InputError
+from venire.configs.env_file import environment
 from venire.orchestrator.lanes.routes import lane_name, route_name
 from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Events, Observer
@@ -34,7 +34,7 @@ def observe(
     lines: Path | None = None,
     otel: bool | None = None,
     metrics_port: int | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
 ) -> Iterator[list[Observer]]:
     """The requested observers, which finish their work when the context ends.
 
@@ -59,7 +59,7 @@ def observe(
             stack.callback(scraped.close)
             observers.append(scraped)
             warn(f"metrics: {scraped.url}")
-        if _wants_otel(otel, environ, warn):
+        if _wants_otel(otel, environment(environ), warn):
             from venire.telemetry.otel import OpenTelemetryExporter
 
             sender = OpenTelemetryExporter(warn)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -108,7 +110,8 @@ class Session:
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
     before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `release`: what is set
     aside for calls without an answer no longer counts as spent. `shard`: only a part of the plan is asked, into a
-    store of its own. `crew`: actors of a Ray cluster ask the calls.
+    store of its own. `crew`: actors of a Ray cluster ask the calls. `options`: those of the command line that a command
+    which goes on needs too.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -137,13 +140,14 @@ class Session:
         release: bool = False,
         shard: Shard | None = None,
         crew: Crew | None = None,
+        options: str = "",
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.whole = campaign.store
         """The store of the whole campaign; of a shard the session's own is beside it."""
-        self.shard, self._crew = shard, crew
+        self.shard, self._crew, self._options = shard, crew, options
         if shard is not None:
             campaign = sharded(campaign, shard)
         self.campaign = campaign = with_contexts(campaign)
@@ -224,6 +228,13 @@ class Session:
         if self.campaign.asks_contestants:
             return "contestant"
         return "editor" if self.campaign.asks_editors else "judge"
+
+    @property
+    def again(self) -> str:
+        """The command that goes on with this campaign, with the options that it was begun with."""
+        verb = {"contestant": "generate", "editor": "edit"}.get(self.role, "run")
+        file = shlex.quote(os.path.relpath(self.campaign.path))
+        return f"venire {verb} {file} {self._options}".rstrip()
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """The remaining work by judge, with its cost."""

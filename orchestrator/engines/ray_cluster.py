@@ -11,8 +11,8 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -20,7 +20,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 
-__all__ = ["LOCAL", "NAMESPACE", "EngineChoice", "cluster"]
+__all__ = ["LOCAL", "NAMESPACE", "Connection", "EngineChoice", "cluster", "connection"]
 
 NAMESPACE = "venire"
 """Of all actors that Venire starts in a cluster."""
@@ -29,6 +29,9 @@ _OBJECT_STORE = 80 << 20
 """Bytes of shared memory of a cluster that is started here: messages go from process to process without it."""
 
 _CONNECT_SECONDS = 5.0
+
+_VITAL = frozenset({"raylet", "gcs_server"})
+"""Ray's names of the processes without which it starts no other; the raylet ends with either of its agents."""
 
 _TEMPORARY = "/tmp"
 """For the files of a cluster that is started here, unless RAY_TMPDIR says otherwise.
@@ -68,38 +71,95 @@ class EngineChoice:
         """Whether work is done by a Ray cluster."""
         return self.name == "ray"
 
+    def __str__(self) -> str:
+        return self.name if self.address is None else f"{self.name}:{self.address}"
+
 
 LOCAL = EngineChoice()
 
 
+class Connection:
+    """A connection to Ray. Made by `connection`.
+
+    `start` starts the cluster while its context lasts; None: the cluster is not this process's.
+    """
+
+    def __init__(self, ray: Any, start: Callable[[], AbstractContextManager[None]] | None = None) -> None:
+        self.ray, self._start = ray, start
+        self._running = ExitStack()
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a process has ended without which no actor of a cluster that was started here comes back."""
+        if self._start is None:
+            return False
+        from ray._private import worker
+
+        node = worker._global_node
+        return node is None or any(kind in _VITAL for kind, _ in node.dead_processes())
+
+    def start(self) -> None:
+        """Start the cluster, again where it is started: all of its actors are gone then. Raises InputError."""
+        assert self._start is not None
+        self._running.close()
+        try:
+            self._running.enter_context(self._start())
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            first = str(error).strip().partition("\n")[0]
+            raise InputError(f"no Ray cluster can be started here: {first}") from None
+
+    def close(self) -> None:
+        """End a cluster that was started."""
+        self._running.close()
+
+
 @contextmanager
 def cluster(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """The module `ray`, connected while the context lasts.
+    """The module `ray`, connected while the context lasts: see `connection`."""
+    with connection(choice, environ) as connected:
+        yield connected.ray
+
+
+@contextmanager
+def connection(choice: EngineChoice, environ: Mapping[str, str] | None = None) -> Iterator[Connection]:
+    """A connection to Ray while the context lasts.
 
     A cluster that is started here binds to loopback, has no dashboard, sends no usage statistics, and its processes
     find `environ` beside their own environment; at the end its processes and files are gone. Raises InputError where
     Ray is not installed or no cluster answers.
 
     Example:
-        with cluster(EngineChoice("ray")) as ray:
-            print(len(ray.nodes()))
+        with connection(EngineChoice("ray")) as connected:
+            print(len(connected.ray.nodes()))
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A cluster that is gone is the engine's to report: Ray itself would end this process after a minute.
     os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
     if choice.address is not None and _has_token():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster asks for the token where it found one at its start
+    os.environ.setdefault(
+        "RAY_ENABLE_AUTO_CONNECT", "0"
+    )  # or a call would start a cluster that listens on all addresses
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or a warning about accelerators
     try:
         import ray
     except ImportError:
         raise InputError('--engine ray needs Ray: pip install "venire[ray]"') from None
     if ray.is_initialized():
-        yield ray
+        yield Connection(ray)
         return
     settings: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.ERROR}
-    with _quiet(), _start(environ or {}, settings) if choice.address is None else _join(choice.address, settings):
-        yield ray
+    with _quiet():
+        if choice.address is not None:
+            with _join(choice.address, settings):
+                yield Connection(ray)
+            return
+        own = Connection(ray, lambda: _start(environ or {}, settings))
+        try:
+            own.start()
+            yield own
+        finally:
+            own.close()
 
 
 @contextmanager

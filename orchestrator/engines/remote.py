@@ -405,8 +405,9 @@ class _Round:
                 self._said_none = True
                 self.engine.warn(f"no actor of the cluster answers: waiting for one, {_PATIENCE:.0f} s at most")
             if silence > _PATIENCE:
+                self.engine.losses.gave_up = True
                 for lane in self.lanes.values():
-                    lane.close(f"no actor of the cluster has answered for {_PATIENCE:.0f} s")
+                    lane.close(f"no actor of the cluster has answered for {_PATIENCE:.0f} s (see `ray status`)")
             self._look()
 
     # --- one actor ------------------------------------------------------------------------------------------------

@@ -148,6 +148,8 @@ class LeaseLosses:
     late: int = 0
     """Calls that were answered after their lease had ended: others ask their steps again, or will."""
     late_cost: int = 0
+    gave_up: bool = False
+    """Whether the run ended because no actor answered any more."""
 
     @property
     def any(self) -> bool:

@@ -12,6 +12,7 @@ __all__ = ["edit"]
 
 
 def edit(
+    context: typer.Context,
     file: Path = FILE,
     yes: bool = YES,
     env_file: Path | None = ENV_FILE,
@@ -31,7 +32,7 @@ def edit(
       venire edit first/campaign.toml
       venire edit first/campaign.toml --yes --retry-failed
     """
-    from venire.cli.options import agree, environment, page_guard
+    from venire.cli.options import again, agree, environment, page_guard
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import editing
     from venire.render.outcome import show_outcome
@@ -45,7 +46,7 @@ def edit(
     guard = page_guard(serve)
     campaign = editing(load_campaign(file))
     watching = observe(warning_printer(screen), lines=events, otel=None, metrics_port=None)
-    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
+    with watching as observers, Session(campaign, amend=amend, spends=True, options=again(context)) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,6 +44,7 @@ __all__ = [
     "VALUE",
     "WHERE",
     "YES",
+    "again",
     "agree",
     "anchors",
     "column_map",
@@ -191,6 +193,40 @@ def verdict_source(
         both_bad=both_bad,
         baseline=baseline,
     )
+
+
+_ONCE = frozenset(
+    {
+        "file",
+        "yes",
+        "amend",
+        "retry_failed",
+        "release_unanswered",
+        "detach",
+        "pilot",
+        "explain",
+        "print_config",
+        "as_json",
+    }
+)
+"""Options that hold for one start: a decision, or what is printed."""
+
+
+def again(context: typer.Context) -> str:
+    """The options of a command that the one which goes on with it needs too, as they were given."""
+    words: list[str] = []
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name in _ONCE or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words.append((option.opts if value else option.secondary_opts)[0])
+        else:
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [option.opts[0], str(one)] if str(one) else [option.opts[0]]
+    return shlex.join(words)
 
 
 def page_guard(serve: str | None) -> Guard | None:

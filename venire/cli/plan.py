@@ -8,12 +8,13 @@ from pathlib import Path
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.options import ENV_FILE, FILE, JSON, confirm, environment, write_json
+from venire.cli.options import ENV_FILE, FILE, JSON, again, confirm, environment, write_json
 
 __all__ = ["plan"]
 
 
 def plan(
+    context: typer.Context,
     file: Path = FILE,
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     pilot: int | None = typer.Option(
@@ -53,7 +54,7 @@ def plan(
         typer.echo(resolved_text(file), nl=False)
         return
     code = 0
-    with Session(load_campaign(file), amend=amend, spends=True) as session:
+    with Session(load_campaign(file), amend=amend, spends=True, options=again(context)) as session:
         if pilot is not None:
             ask = None if yes else _agree_to_pilot
             environ = environment(env_file)

@@ -13,6 +13,7 @@ __all__ = ["run"]
 
 
 def run(
+    context: typer.Context,
     file: Path = FILE,
     yes: bool = YES,
     env_file: Path | None = ENV_FILE,
@@ -71,7 +72,7 @@ def run(
     """
     from contextlib import ExitStack
 
-    from venire.cli.options import agree, environment, page_guard, seconds_of
+    from venire.cli.options import again, agree, environment, page_guard, seconds_of
     from venire.configs.loading import in_batches, load_campaign
     from venire.endpoints import open_crew
     from venire.orchestrator.planning.sharding import Shard
@@ -100,7 +101,15 @@ def run(
         )
         observers = stack.enter_context(observe(warn, lines=events, otel=otel, metrics_port=metrics_port))
         session = stack.enter_context(
-            Session(campaign, amend=amend, spends=True, release=release_unanswered, shard=part, crew=crew)
+            Session(
+                campaign,
+                amend=amend,
+                spends=True,
+                release=release_unanswered,
+                shard=part,
+                crew=crew,
+                options=again(context),
+            )
         )
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")

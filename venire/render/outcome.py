@@ -16,7 +16,6 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis
-from venire.configs.loading import campaign_of
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseLosses
@@ -266,17 +265,16 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
     if session.rounds is not None and not summary.progress.missing:
         left = "the next round is still to be asked"
-    verb = {"contestant": "generate", "editor": "edit"}.get(session.role, "run")
-    again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}{_batch_options(session.campaign)}"
+    again, judges = session.again, session.role == "judge"
     if summary.ending is Ending.BUDGET:
         _show_missing(screen, session, summary)
         table = "[budget.generation]" if session.campaign.writes else "[budget]"
         screen.print(f"Raise {table} and go on: {again} --amend")
-        if verb == "run" and (paid := asdict(session.spending))["unanswered"]:
+        if judges and (paid := asdict(session.spending))["unanswered"]:
             screen.print(unanswered_hint(paid, again))
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
-        look = "rate" if verb == "run" and session.campaign.has_board else "status"
+        look = "rate" if judges and session.campaign.has_board else "status"
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     if summary.batches:
         out = "1 batch is" if summary.batches == 1 else f"{summary.batches:,} batches are"
@@ -299,9 +297,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
         whose = f"{session.role} {few(names, 4)}, {lane}"
         mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
-        screen.print(
-            f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again} --amend", style=FAILED
-        )
+        on = again if summary.losses.gave_up else f"{again} --amend"  # what is mended in the cluster changes no file
+        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {on}", style=FAILED)
     for name, why in summary.unreadable.items():
         screen.print(
             f"\nunreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}; {left}. Mend it and go "
@@ -316,15 +313,6 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         show_failed(
             screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
         )
-
-
-def _batch_options(campaign: CampaignSettings) -> str:
-    """What the command line said of judges that are asked by batches, and the file does not."""
-    batched = [judge.name for judge in campaign.judges if judge.lane.batch is not None]
-    if campaign.writes or not batched or not campaign.text:
-        return ""
-    written = {judge.name for judge in campaign_of(campaign.path, campaign.text).judges if judge.lane.batch is not None}
-    return "".join(f" --batch {shlex.quote(name)}" for name in batched if name not in written)
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
@@ -399,9 +387,8 @@ def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, tri
     for name, why in summary.unreadable.items():
         screen.print(f"unreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}", style=FAILED)
     if done.failed:
-        file = shlex.quote(os.path.relpath(session.campaign.path))
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
-        screen.print(f"{failures}; try them again: venire run {file} --retry-failed", style=FAILED)
+        screen.print(f"{failures}; try them again: {session.again} --retry-failed", style=FAILED)
         show_failed(
             screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
         )

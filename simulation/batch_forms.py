@@ -82,7 +82,7 @@ class OpenAIForm:
         if batch is not None and batch.phase == "ended":
             wanted = id.endswith("-output")
             given = [one for one in self._desk.delivered(batch) if (one.outcome == "answered") is wanted]
-            return FormReply(200, b"".join(_line(one) + b"\n" for one in given), _LINES)
+            return FormReply(200, self._desk.hand_out(id, b"".join(_line(one) + b"\n" for one in given)), _LINES)
         if id in self._files:
             return FormReply(200, self._files[id], _LINES)
         return _refused(404, f"No such File object: {id}", param="id")
@@ -106,6 +106,8 @@ class OpenAIForm:
             return _refused(400, "metadata must be an object of texts", param="metadata")
         lines, problems = read_batch_lines(self._files[file])
         name = "" if not metadata else str(metadata.get("venire", ""))
+        if self._desk.fails_create("openai", len(lines), self._wall()):
+            return FormReply(500, error_body("The server had an error.", "server_error"))
         batch = self._desk.make("openai", name, lines, self._wall(), file=file, problems=problems)
         shown = self._show(batch, metadata)
         return FormReply(200, orjson.dumps(shown), lost=self._desk.loses_reply())
@@ -129,7 +131,7 @@ class OpenAIForm:
             return _refused(400, "limit must be a number, and after the id of a batch")
         page = listed[start : start + limit]
         for batch in page:
-            self._desk.advance(batch)
+            self._desk.poll(batch)
         return _json(
             {
                 "object": "list",
@@ -273,6 +275,8 @@ class AnthropicForm:
             lines = _requests(body)
         except _BadLine as error:
             return _message_refused(400, str(error))
+        if self._desk.fails_create("anthropic", len(lines), self._wall()):
+            return _message_refused(500, "Internal server error")
         batch = self._desk.make("anthropic", "", lines, self._wall())
         return FormReply(200, orjson.dumps(self._show(batch)), lost=self._desk.loses_reply())
 
@@ -295,7 +299,7 @@ class AnthropicForm:
             return _message_refused(400, "limit must be a number, and after_id the id of a batch")
         page = listed[start : start + limit]
         for batch in page:
-            self._desk.advance(batch)
+            self._desk.poll(batch)
         return _json(
             {
                 "data": [self._show(batch) for batch in page],
@@ -310,7 +314,8 @@ class AnthropicForm:
         batch = self._find(id)
         if batch is None or batch.phase != "ended":
             return _message_refused(404, f"There are no results of a message batch with id {id!r}")
-        return FormReply(200, b"".join(_result_line(one) + b"\n" for one in self._desk.delivered(batch)), _LINES)
+        content = b"".join(_result_line(one) + b"\n" for one in self._desk.delivered(batch))
+        return FormReply(200, self._desk.hand_out(batch.id, content), _LINES)
 
     def cancel(self, id: str) -> FormReply:
         """`POST /v1/messages/batches/{id}/cancel`."""

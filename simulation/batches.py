@@ -21,6 +21,8 @@ __all__ = ["BatchDesk", "BatchFaults", "BatchForm", "BatchLine", "BatchPhase", "
 BatchForm = Literal["openai", "anthropic"]
 """The vendor in whose form a batch was made."""
 BatchPhase = Literal["validating", "in_progress", "finalizing", "cancelling", "ended", "refused"]
+Damage = Literal["page", "cut", "garbled"]
+"""What is wrong with a download: a web page in the place of a file, a file cut at a line's end, a line cut within."""
 LineOutcome = Literal["answered", "failed", "expired", "cancelled", "lost", "withheld"]
 
 Work = Callable[["SimulatedBatch", "BatchLine", LineOutcome], tuple[int, bytes]]
@@ -28,7 +30,10 @@ Work = Callable[["SimulatedBatch", "BatchLine", LineOutcome], tuple[int, bytes]]
 failed) to the status and the body of the answer."""
 
 _DRAWN: tuple[LineOutcome, ...] = ("failed", "expired", "lost", "withheld")
+_DAMAGES: tuple[Damage, ...] = ("page", "cut", "garbled")
 _MAX_PER_LINE = 2
+_MAX_PER_FILE = 2
+_PAGE = b"<!doctype html>\n<html><body>\n<h1>We will be back soon.</h1>\n</body></html>\n"
 _PHASES: tuple[BatchPhase, ...] = ("validating", "in_progress", "finalizing")
 
 
@@ -63,23 +68,45 @@ class BatchFaults:
     """How many lines may wait in all batches together; a batch with more is refused, and accepted later."""
     lost_replies: int = 0
     """How many batches are made without the client learning of it: the connection is closed instead of the reply."""
+    failed_creates: int = 0
+    """How many calls that make a batch are answered with status 500, and make none."""
+    damaged: float = 0.0
+    """Share of downloads of answers (0 to 1) that are damaged, drawn, though they come with status 200 and a right
+    length; a file is damaged at most twice."""
+    strangers: int = 0
+    """How many batches of as many lines somebody else makes on the same account at each call that makes a batch; their
+    lines are not in the ledger."""
 
     def __post_init__(self) -> None:
         shares = [getattr(self, kind) for kind in _DRAWN]
         if min(shares) < 0 or sum(shares) > 1:
             raise InputError(f"shares of {', '.join(_DRAWN)} lines must be 0 or more and at most 1 together: {shares}")
-        if min(self.polls, self.seconds, self.duplicated, self.unasked, self.queue_lines or 0, self.lost_replies) < 0:
+        if not 0 <= self.damaged <= 1:
+            raise InputError(f"the share of damaged downloads must be from 0 to 1: {self.damaged}")
+        numbers = (self.polls, self.seconds, self.duplicated, self.unasked, self.queue_lines or 0)
+        if min(*numbers, self.lost_replies, self.failed_creates, self.strangers) < 0:
             raise InputError("numbers of batch faults must be 0 or more")
 
     @classmethod
     def even(cls, rate: float, seconds: float = 0.0) -> BatchFaults:
-        """Faults of lines that share a rate (0 to 1) evenly, in another order where there are any.
+        """Lines that fail, expire or get lost share a rate (0 to 1) evenly, and downloads are damaged at that rate.
 
-        >>> BatchFaults.even(0.2).expired
-        0.05
+        Where there are any, lines come in another order, and somebody else makes batches on the same account. None is
+        withheld, since a client waits long for what a provider counts as answered.
+
+        >>> BatchFaults.even(0.3).expired
+        0.1
         """
-        each = rate / len(_DRAWN)
-        return cls(seconds=seconds, failed=each, expired=each, lost=each, withheld=each, shuffled=rate > 0)
+        each, any_fault = rate / 3, rate > 0
+        return cls(
+            seconds=seconds,
+            failed=each,
+            expired=each,
+            lost=each,
+            damaged=rate,
+            strangers=int(any_fault),
+            shuffled=any_fault,
+        )
 
     def draw(self, seed: int, custom_id: str, asked: int) -> LineOutcome:
         """What becomes of a line that is asked for the `asked`-th time, from 1."""
@@ -91,6 +118,12 @@ class BatchFaults:
             if left < 0:
                 return kind
         return "answered"
+
+    def damage(self, seed: int, file: str, number: int) -> Damage | None:
+        """What is wrong with the `number`-th download of a file, from 1."""
+        if number > _MAX_PER_FILE or uniform(seed, "damaged", file, number) >= self.damaged:
+            return None
+        return _DAMAGES[int(uniform(seed, "damage", file, number) * len(_DAMAGES))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +176,8 @@ class SimulatedBatch:
     cancelled: bool = False
     results: list[LineResult] = field(default_factory=list)
     """In the order in which lines were worked on; complete once it has ended."""
+    is_strange: bool = False
+    """Whether somebody else made it on the same account."""
 
     def count(self, *outcomes: LineOutcome) -> int:
         """How many of its lines have one of these outcomes."""
@@ -169,6 +204,8 @@ class BatchDesk:
         self._clock = clock
         self._pace = pace
         self._asked: Counter[str] = Counter()
+        self._downloads: Counter[str] = Counter()
+        self._creates = 0
 
     @staticmethod
     def digest(custom_ids: Sequence[str]) -> str:
@@ -192,15 +229,43 @@ class BatchDesk:
             waiting = sum(len(one.lines) for one in self.batches if one.phase not in ("ended", "refused"))
             if waiting + len(lines) > self.faults.queue_lines:
                 problems = [(None, "token_limit_exceeded", "Enqueued token limit reached: try again later.")]
-        id = f"batch_{len(self.batches) + 1:04d}"
-        batch = SimulatedBatch(id, form, name, lines, created_at, self._clock(), file=file, problems=problems)
+        batch = SimulatedBatch(
+            self._next_id(), form, name, lines, created_at, self._clock(), file=file, problems=problems
+        )
         self.batches.append(batch)
         self.created[name or self.digest([line.custom_id for line in lines])] += 1
         return batch
 
+    def _next_id(self) -> str:
+        return f"batch_{len(self.batches) + 1:04d}"
+
+    def fails_create(self, form: BatchForm, lines: int, created_at: datetime) -> bool:
+        """Whether a call that makes a batch of so many lines fails; somebody else makes theirs just before."""
+        self._creates += 1
+        for _ in range(self.faults.strangers):
+            id = self._next_id()
+            asked = [BatchLine(f"{id}-{number}", b"{}") for number in range(1, lines + 1)]
+            self.batches.append(SimulatedBatch(id, form, "", asked, created_at, self._clock(), is_strange=True))
+        return self._creates <= self.faults.failed_creates
+
     def loses_reply(self) -> bool:
         """Whether the client does not learn of the batch just made."""
-        return len(self.batches) <= self.faults.lost_replies
+        return sum(not one.is_strange for one in self.batches) <= self.faults.lost_replies
+
+    def hand_out(self, file: str, content: bytes) -> bytes:
+        """What comes of a download of a file of answers."""
+        self._downloads[file] += 1
+        damage = self.faults.damage(self._seed, file, self._downloads[file])
+        if damage is None or not content:
+            return content
+        if damage == "page":
+            return _PAGE
+        lines = content.splitlines(keepends=True)
+        middle = len(lines) // 2
+        if damage == "cut":
+            return b"".join(lines[:middle])
+        lines[middle] = lines[middle][: len(lines[middle]) // 2] + b"\n"
+        return b"".join(lines)
 
     def find(self, id: str) -> SimulatedBatch | None:
         """A batch by its id."""
@@ -263,6 +328,8 @@ class BatchDesk:
         outcome = self.faults.draw(self._seed, line.custom_id, self._asked[line.custom_id])
         if outcome in ("expired", "lost"):
             return LineResult(line.custom_id, outcome)
+        if batch.is_strange:
+            return LineResult(line.custom_id, "answered", 200, b"{}")
         status, body = self._work(batch, line, outcome)
         if outcome in ("answered", "withheld") and status != 200:
             outcome = "failed"  # its own fault: a request that no judge can answer

@@ -8,9 +8,9 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from venire.arena.clock import Clock
-from venire.arena.errors import Fault, TransientError
+from venire.arena.errors import CallError, Fault, TransientError
 
-__all__ = ["retry_call"]
+__all__ = ["pause_after", "retry_call"]
 
 T = TypeVar("T")
 
@@ -46,6 +46,13 @@ class _Stop:
         limited = isinstance(error, TransientError) and error.fault is Fault.RATE_LIMITED
         self._failures += not limited and not self._uncounted()
         return self._failures >= self._attempts or self._clock.monotonic() + state.upcoming_sleep > self._deadline
+
+
+def pause_after(failures: int, error: CallError | None = None) -> float:
+    """Seconds to wait after so many failures in a row, for what another loop tries again: the waits of `retry_call`."""
+    state = RetryCallState(AsyncRetrying(), None, (), {})
+    state.attempt_number = failures
+    return max(getattr(error, "retry_after", None) or 0.0, _jitter(state))
 
 
 async def retry_call(

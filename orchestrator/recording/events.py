@@ -76,6 +76,11 @@ EVENTS: Mapping[str, EventKind] = {
         "A wave of requests was submitted as a batch; `name` is ours, `provider_id` the provider's.",
         ("route", "name", "provider_id", "lines", "bytes", "reserved_nano"),
     ),
+    "batch.incomplete": EventKind(
+        "A batch has ended, and results that its provider counts are missing from what it hands out: it is read again; "
+        "lines that are no result, and how often it was read.",
+        ("route", "name", "provider_id", "missing", "unreadable", "reading"),
+    ),
     "batch.collected": EventKind(
         "The answers of a batch are on disk: lines answered and failed, and strays, which nobody asked for.",
         ("route", "name", "provider_id", "answered", "failed", "strays"),

@@ -13,7 +13,7 @@ from venire.arena.campaigns import JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Outcome, Reply, Request
-from venire.judges.providers.batches.base import BatchAnswer, BatchProvider
+from venire.judges.providers.batches.base import BatchAnswer, BatchProvider, BatchStatus
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.trial import VERDICT_FAULTS, TrialRunner
 from venire.orchestrator.lanes.calls import CallCounters, Result
@@ -49,6 +49,10 @@ class Collected:
     """Lines whose call failed, those without a result included."""
     strays: int = 0
     """Results that nobody asked for, or that came a second time."""
+    unreadable: int = 0
+    """Lines that are no result at all, such as those of a web page in the place of the answers."""
+    missing: int = 0
+    """Results that the provider has and did not hand out; of a whole batch: that are lost."""
     goes_on: list[int] = field(default_factory=list)
     """Trials whose next request is to be asked: a further step, or the same one again."""
     unanswered: list[int] = field(default_factory=list)
@@ -58,7 +62,40 @@ class Collected:
     is_foreign: bool = False
     """Whether none of its results was asked for: it is another batch than it was taken for."""
     is_whole: bool = False
-    """Whether every line of the batch was taken in; False where the run ended meanwhile."""
+    """Whether every line of the batch was taken in; False where the run ended meanwhile, or results are missing."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What one reading of a batch's answers has shown so far, of the lines of a submission."""
+
+    lines: dict[str, SubmissionLine]
+    """Those without a reply, by the id that the provider knows them by."""
+    taken: set[str]
+    """Ids of those on record that did not come yet."""
+    failed: dict[str, BatchAnswer] = field(default_factory=dict)
+    """Answers that are no reply, until all is read: a reply to the same request counts more, in whatever order."""
+    statuses: list[int] = field(default_factory=list)
+    """Of the results of those that have a reply or are on record."""
+    strays: int = 0
+    unreadable: int = 0
+
+    def missing(self, status: BatchStatus) -> int:
+        """How many results the provider has and did not hand out, of the lines that came with none.
+
+        Known by its counts. One that counts nothing has all of a batch that was worked through; and a line that cannot
+        be read is in the place of some result.
+        """
+        left = len(self.lines) - len(self.failed)
+        if not status.lines and not status.problem:
+            return left
+        asked = len(self.statuses) + sum(answer.status is not None for answer in self.failed.values())
+        return min(left, max(status.answered + status.failed - asked, self.unreadable))
+
+    def delivered(self) -> int:
+        """How many lines came with what the provider counts as an answer."""
+        failed = (answer.status for answer in self.failed.values() if answer.status is not None)
+        return sum(200 <= status < 300 for status in (*self.statuses, *failed))
 
 
 class _Refused(NamedTuple):
@@ -109,49 +146,93 @@ class Collector:
         answers: AsyncIterator[BatchAnswer],
         found: Collected,
         *,
-        billed: int,
+        status: BatchStatus,
+        patient: bool,
         halt: asyncio.Event,
     ) -> None:
         """Take in the answers of a batch that has ended, and add to `found` what came of those not on record yet.
 
-        `billed` is how many lines the provider says it answered: more than it hands out means that some were answered
-        and lost, and what is missing counts at what was reserved. Stops half-way when `halt` is set. Raises `CallError`
-        where the answers cannot be read; what was taken in until then is on record, and in `found`.
+        `status` is what the provider says of it. Where it counts more results than it hands out, or some cannot be
+        read, only replies are taken in while `patient`: the rest is read another time. Else what it counts as answered
+        counts at what was reserved. Stops half-way when `halt` is set. Raises `CallError` where the answers cannot be
+        read; what was taken in until then is on record, and in `found`.
         """
         assert self._recorder is not None
         await self._recorder.safe()  # what an earlier, shorter reading took in is not taken in again
-        lines, taken = await asyncio.to_thread(self._lines, submission)
-        found.strays = delivered = 0  # counted anew: files are read from their beginning
+        reading = _Reading(*await asyncio.to_thread(self._lines, submission))
         self._refused.clear()
         self._forbidden.clear()
+        is_read = await self._take_replies(submission, answers, reading, found, halt)
+        # Counted anew: files are read from their beginning.
+        found.strays, found.unreadable, found.missing = reading.strays, reading.unreadable, 0
+        if not is_read:
+            return
+        missing, lines = reading.missing(status), reading.lines
+        waits = missing > 0 and patient
+        if submission.adopted and len(lines) == submission.lines and not reading.failed:
+            found.is_foreign = not waits or reading.strays > 0
+        if found.is_foreign:
+            return
+        found.missing = missing
+        if waits:
+            return
+        failed = [(lines.pop(id), answer) for id, answer in reading.failed.items()]
+        lost = missing > 0 and (not status.lines or reading.delivered() < status.answered)
+        rest: list[tuple[SubmissionLine, BatchAnswer | None]] = [*failed, *((line, None) for line in lines.values())]
+        for start in range(0, len(rest), _CHUNK):
+            if halt.is_set():
+                return
+            await self._take(submission, rest[start : start + _CHUNK], found, lost=lost)
+        self._decide_refusals(found)
+        found.is_whole = True
+
+    async def _take_replies(
+        self,
+        submission: OpenSubmission,
+        answers: AsyncIterator[BatchAnswer],
+        reading: _Reading,
+        found: Collected,
+        halt: asyncio.Event,
+    ) -> bool:
+        """Take in what is a reply, and leave the rest in `reading`; False where the run ends before all is read."""
         chunk: list[tuple[SubmissionLine, BatchAnswer | None]] = []
         async for answer in answers:
-            line = lines.pop(answer.custom_id, None)
-            if line is None and answer.custom_id not in taken:
-                found.strays += 1
-                continue
-            delivered += answer.status is not None and 200 <= answer.status < 300
+            line = self._reply_to(answer, reading)
             if line is None:
-                taken.remove(answer.custom_id)
                 continue
             chunk.append((line, answer))
             if len(chunk) >= _CHUNK:
                 await self._take(submission, chunk, found)
                 chunk.clear()
                 if halt.is_set():
-                    return
+                    return False
         await self._take(submission, chunk, found)
-        if submission.adopted and found.strays and len(lines) == submission.lines:
-            found.is_foreign = True
-            return
-        rest = list(lines.values())
-        for start in range(0, len(rest), _CHUNK):
-            if halt.is_set():
-                return
-            lost = billed > delivered
-            await self._take(submission, [(line, None) for line in rest[start : start + _CHUNK]], found, lost=lost)
-        self._decide_refusals(found)
-        found.is_whole = True
+        return True
+
+    def _reply_to(self, answer: BatchAnswer, reading: _Reading) -> SubmissionLine | None:
+        """The line that a result is the first reply to; None for any other result, which is noted in `reading`."""
+        id = answer.custom_id
+        if not id:
+            reading.unreadable += 1
+        elif id in reading.taken:
+            reading.taken.remove(id)
+            reading.statuses += [] if answer.status is None else [answer.status]
+        elif id in reading.lines and self._is_reply(answer):
+            reading.strays += reading.failed.pop(id, None) is not None
+            reading.statuses.append(200)
+            return reading.lines.pop(id)
+        elif id in reading.lines and id not in reading.failed:
+            reading.failed[id] = answer
+        else:
+            reading.strays += 1
+        return None
+
+    def _is_reply(self, answer: BatchAnswer) -> bool:
+        try:
+            self._batches.read(answer, b"")
+        except CallError:
+            return False
+        return True
 
     def _lines(self, submission: OpenSubmission) -> tuple[dict[str, SubmissionLine], set[str]]:
         """The lines of a submission that are out, and the ids of those that are on record."""

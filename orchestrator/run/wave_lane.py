@@ -31,6 +31,7 @@ from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.lanes.calls import CallCounters, digest
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.refusals import refusal_advice
+from venire.orchestrator.lanes.retry import pause_after
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.ending import wait_for_any
 from venire.orchestrator.recording.events import Events
@@ -56,6 +57,9 @@ _FIRST_PAUSE, _GROWTH = 1.0, 1.5
 _NOT_FOUND = 404
 _LOOKS = 2
 """How often a list is searched for a batch in vain before it counts as never made: lists lag behind."""
+_READINGS, _PATIENCE = 6, 10
+"""How often the answers of a batch are read, and for how many of the longest pauses at least, before results that its
+provider counts and does not hand out are lost."""
 _CLOCK_SKEW = timedelta(minutes=10)
 """How much earlier than we a provider may date a batch."""
 
@@ -85,6 +89,8 @@ class _Wave:
     """Whether its provider refuses to say anything of it: the next start looks again."""
     sent_now: bool = True
     """Whether it was submitted in this run."""
+    rests_until: float = 0.0
+    """In seconds of the clock: not looked at before."""
 
 
 class WaveLane:
@@ -415,7 +421,8 @@ class WaveLane:
         """Look at every batch that is out: whether anything changed, and the trials that go on."""
         moved = False
         more: list[int] = []
-        for wave in [one for one in self.waves.values() if not one.is_lost]:
+        now = self._clock.monotonic()
+        for wave in [one for one in self.waves.values() if not one.is_lost and one.rests_until <= now]:
             if self._halt.is_set():
                 break
             try:
@@ -448,6 +455,8 @@ class WaveLane:
             return not status.may_pass, await self._take_refusal(wave, status)
         if status.state is BatchState.ENDED:
             found = await self._collect(wave, status)
+            if not found.is_whole and wave.found.missing:
+                return False, []
             late = self._age(wave) > (self._settings.max_wait or inf)
             return True, self._give_up(found, planned, ask_live) if late else found.goes_on
         longest = self._settings.max_wait
@@ -506,17 +515,25 @@ class WaveLane:
     async def _collect(self, wave: _Wave, status: BatchStatus) -> Collected:
         """Take the answers of a batch in, unless the run ends meanwhile: then the next start takes in the rest."""
         one, found, answers = wave.submission, wave.found, self.batches.answers(status.id)
-        await self._collector.collect(one, answers, found, billed=status.answered, halt=self._halt)
+        patient = self._is_patient(one)
+        await self._collector.collect(one, answers, found, status=status, patient=patient, halt=self._halt)
         if found.is_foreign:
             wave.submission, wave.found = replace(one, provider_id=None, adopted=False), Collected()
             wave.looked_for = 0
             await self._note(wave, "mistaken", status.id, "its answers are to other requests")
+        if found.missing and patient:
+            await self._note_missing(wave, status)
         if not found.is_whole:
             return Collected()
         await self._note(wave, "collected", status.id, _summary(found, status))
         if self._events.active:
             counts = {"answered": found.answered, "failed": found.failed, "strays": found.strays}
             self._events.emit("batch.collected", route=self._route.name, name=one.name, provider_id=status.id, **counts)
+        if found.missing:
+            self._warn(
+                f"{self._route.name}: {found.missing:,} results of batch {one.name} are lost: its provider did not "
+                f"hand them out in {one.short_readings + 1} readings; their calls are asked again"
+            )
         if found.strays and not self._had_strays:
             self._had_strays = True
             self._warn(
@@ -527,6 +544,34 @@ class WaveLane:
         if found.closing is not None:
             self.lane.close(f"{found.closing}{refusal_advice(found.closing)}")
         return found
+
+    def _is_patient(self, one: OpenSubmission) -> bool:
+        """Whether results that the provider has and does not hand out may still come: it keeps them for weeks."""
+        since = one.missing_since
+        if one.short_readings < _READINGS or since is None:
+            return True
+        return (self._clock.wall() - since).total_seconds() < _PATIENCE * self._polling.longest
+
+    async def _note_missing(self, wave: _Wave, status: BatchStatus) -> None:
+        """Put on record and say that a reading fell short; the next one is after a pause that grows."""
+        one, found, now = wave.submission, wave.found, self._clock.wall()
+        wave.submission = one = replace(
+            one, short_readings=one.short_readings + 1, missing_since=one.missing_since or now
+        )
+        wave.rests_until = self._clock.monotonic() + min(self._polling.longest, pause_after(one.short_readings))
+        said = f"{found.missing:,} of {one.lines:,} results were not handed out"
+        said += f", and {found.unreadable:,} lines are no result" if found.unreadable else ""
+        await self._note(wave, "incomplete", status.id, said)
+        if one.short_readings == 1:
+            self._warn(
+                f"{self._route.name}: batch {one.name} has ended, but {said}: they are read again, and nothing of it "
+                "is asked anew meanwhile"
+            )
+        if self._events.active:
+            counts = {"missing": found.missing, "unreadable": found.unreadable, "reading": one.short_readings}
+            self._events.emit(
+                "batch.incomplete", route=self._route.name, name=one.name, provider_id=status.id, **counts
+            )
 
     def _give_up(self, found: Collected, planned: Mapping[int, int], ask_live: AskLive) -> list[int]:
         """Of a batch that took too long, ask what it left live, or leave it to the next start; the others go on."""
@@ -544,5 +589,6 @@ class WaveLane:
 def _summary(found: Collected, status: BatchStatus) -> str:
     parts = [f"{found.answered} answered", f"{found.failed} failed"]
     parts += [f"{found.strays} not asked for"] if found.strays else []
+    parts += [f"{found.unreadable} unreadable"] if found.unreadable else []
     parts += [status.problem] if status.problem else []
     return ", ".join(parts)

@@ -54,6 +54,10 @@ class OpenSubmission:
     adopted: bool
     """Whether that was found in the provider's list, and not in the answer to the call that made it."""
     cancelling: bool
+    short_readings: int = 0
+    """How often its answers were read and some were missing that the provider counts."""
+    missing_since: datetime | None = None
+    """When that was first so."""
 
 
 class SubmissionLine(NamedTuple):

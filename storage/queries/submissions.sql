@@ -7,8 +7,12 @@ select greatest((select coalesce(max(id), 0) from submission), (select coalesce(
 select s.id, s.name, s.lane, s.lines, s.bytes, s.reserved, s.reserved_tokens, s.written_at, s.campaign,
   (select arg_max_null(if(e.kind = 'mistaken', null, e.provider_id), e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')) provider_id,
   coalesce((select arg_max(e.kind, e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')), '') = 'adopted' adopted,
-  exists (select 1 from submission_event e where e.submission = s.id and e.kind = 'cancelling') cancelling
-  from open_submission s where s.campaign = $campaign order by s.id;
+  exists (select 1 from submission_event e where e.submission = s.id and e.kind = 'cancelling') cancelling,
+  coalesce(i.readings, 0) short_readings, i.since missing_since
+  from open_submission s left join
+  (select e.submission, count(*) readings, min(e.happened_at) since from submission_event e where e.kind = 'incomplete'
+    and not exists (select 1 from submission_event m where m.submission = e.submission and m.kind = 'mistaken' and m.provider_id = e.provider_id) group by e.submission) i
+  on i.submission = s.id where s.campaign = $campaign order by s.id;
 
 -- name: submission_lines_left
 -- Lines of a submission without an attempt on record, in the order written.

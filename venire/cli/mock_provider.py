@@ -22,7 +22,11 @@ def mock_provider(
         0.0, "--batch-seconds", min=0.0, help="Time that a batch takes, at speed 1; 0 ends it at the first question."
     ),
     batch_faults: float = typer.Option(
-        0.0, "--batch-faults", min=0.0, max=1.0, help="Share of a batch's lines that fail, expire or get lost at first."
+        0.0,
+        "--batch-faults",
+        min=0.0,
+        max=1.0,
+        help="Share of a batch's lines that fail, expire or get lost at first, and of downloads that are damaged.",
     ),
     ledger: Path | None = typer.Option(None, "--ledger", help="Append every request to this file as JSON lines."),
 ) -> None:

@@ -211,6 +211,8 @@ def waves(tmp_path: Path, key: AnswerKey, monkeypatch: pytest.MonkeyPatch) -> It
 
     def changed(self: OpenAIForm, id: str) -> FormReply:
         reply = content(self, id)
+        if made.answers is Waves.answers:
+            return reply
         lines = (made.answers(orjson.loads(raw)) for raw in reply.body.splitlines())
         given = (line if isinstance(line, bytes) else orjson.dumps(line) for line in lines if line is not None)
         return replace(reply, body=b"".join(line + b"\n" for line in given))

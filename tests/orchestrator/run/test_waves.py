@@ -17,6 +17,8 @@ from venire.arena.errors import Fault, TransientError
 from venire.judges.providers.batches import openai
 from venire.judges.providers.batches.base import BatchLimits
 from venire.orchestrator.run import collector
+from venire.storage.plans.submissions import OpenSubmission, open_submissions
+from venire.storage.store.opening import open_store
 
 TRIALS = 30
 BATCHED = 'transport = "batch"'
@@ -56,7 +58,10 @@ def test_faults_of_lines_and_answers_in_any_order_change_no_verdict_and_no_cent(
 def test_what_is_answered_and_withheld_counts_at_what_was_reserved(waves: Any) -> None:
     waves.serve(withheld=0.2, seed=1)
     path = waves.write(waves.judge(more=f"{BATCHED}\nmax_attempts = 9"))
-    assert waves.start(path).ending == "complete"
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert any("are lost" in one for one in ran.warnings), "and that is said"
+    assert max(one["reading"] for one in ran.of("batch.incomplete")) >= 6
     withheld = [one for one in waves.server.batches.batches for one in one.results if one.outcome == "withheld"]
     ((lines, unknown),) = waves.query(
         path, "select count(*), count(*) filter (where cost is null and reserved > 0) from attempt where fault <> 0"
@@ -482,6 +487,58 @@ def test_a_file_of_answers_that_breaks_off_loses_no_trial(waves: Any, monkeypatc
     ran = waves.start(path)
     assert ran.ending == "complete"
     assert "broke off" in ran.said("broke off")
+    waves.books(path)
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_bad_download_of_paid_answers_is_read_again_and_said_and_nothing_is_paid_twice(waves: Any, form: str) -> None:
+    waves.serve(damaged=1.0, seed=2)  # each file is a page, cut or garbled twice
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nwave_size = 10'))
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert len(waves.server.ledger.entries) == 2 * TRIALS
+    waves.books(path)
+    kinds = [kind for _, kind in waves.submissions(path)]
+    assert kinds == ["collected"] * 6
+    said = [one for one in ran.warnings if "were not handed out" in one]
+    assert len(said) == 6 == len(ran.warnings), ran.warnings
+    readings = ran.of("batch.incomplete")
+    assert [one["reading"] for one in readings].count(1) == 6
+    assert all(0 < one["missing"] <= 10 for one in readings)
+    assert {one["strays"] for one in ran.of("batch.collected")} == {0}, "a line that is no JSON is no stray"
+
+
+def test_a_detached_start_leaves_a_bad_download_for_the_next_one_and_counts_it(waves: Any) -> None:
+    waves.serve(damaged=1.0)
+    path = waves.write()
+    for readings in range(3):
+        assert waves.start(path, detach=True).ending == "batches under way"
+        assert first_out(path).short_readings == readings
+    kinds = "select kind from submission_event where submission = 1 order by rowid"
+    assert waves.query(path, kinds) == [("sent",), ("incomplete",), ("incomplete",)]
+    assert waves.start(path).ending == "complete"
+    waves.books(path)
+
+
+def first_out(path: Path) -> OpenSubmission:
+    """The first submission of a store that is out."""
+    with open_store(path.with_suffix(".duckdb"), create=False) as store:
+        return open_submissions(store, 1)[0]
+
+
+@pytest.mark.parametrize("first", ["failure", "success"])
+def test_of_two_results_of_one_request_the_reply_counts_in_either_order(waves: Any, first: str) -> None:
+    def twice(line: dict[str, Any]) -> bytes:
+        both = [error(line, 500, "server_error", "Broken."), line]
+        return b"\n".join(map(orjson.dumps, both if first == "failure" else both[::-1]))
+
+    waves.answers = twice
+    path = waves.write()
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert [(one["answered"], one["failed"], one["strays"]) for one in ran.of("batch.collected")] == [
+        (TRIALS, 0, TRIALS)
+    ] * 2
     waves.books(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -154,7 +155,7 @@ class BudgetView:
 def open_budgets(
     campaign: CampaignSettings, judges: Mapping[int, JudgeSettings], paid: Mapping[tuple[int, str], Paid]
 ) -> tuple[BudgetAccount, Mapping[int, BudgetView]]:
-    """The campaign's account, and a budget for each judge by its respondent number.
+    """The campaign's account, and a budget for each judge by its respondent number; for others that account alone.
 
     `paid` is what earlier runs paid, by respondent number and model. A judge whose settings changed is another
     respondent: its own account begins anew, while those of the campaign and of the model go on.
@@ -166,7 +167,7 @@ def open_budgets(
         spent = sum((one for (_, model), one in paid.items() if model == name), Paid())
         models[name] = BudgetAccount(f"the budget of model {name!r}", limits, spent)
     freed = asyncio.Event()
-    budgets: dict[int, BudgetView] = {}
+    budgets: dict[int, BudgetView] = defaultdict(lambda: BudgetView([account], freed))
     for number, judge in judges.items():
         accounts = [account]
         if judge.name in campaign.judge_budgets:

@@ -13,8 +13,8 @@ import socket
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
-from typing import Any
 from uuid import uuid4
 
 from venire.arena.campaigns import Identity, JudgeSettings, LaneSettings, Limits, TokenPrice
@@ -22,7 +22,7 @@ from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import BudgetReachedError, Fault, InputError, StoreError
 from venire.arena.records import Outcome, Reply, Status
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import BudgetView
+from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.messages import (
     STALE_SECONDS,
@@ -49,13 +49,14 @@ from venire.orchestrator.engines.messages import (
 )
 from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.engines.work import LaneWork, RoundWork
-from venire.orchestrator.lanes.calls import Call, CallCounters, Result
-from venire.orchestrator.lanes.gate import Gate, Permit
+from venire.orchestrator.lanes.calls import Attempt, CallCounters
+from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import LaneEvents
-from venire.orchestrator.lanes.routes import Route, RouteLease, lane_name, route_name
+from venire.orchestrator.lanes.ledger import attempt_record
+from venire.orchestrator.lanes.routes import Route, lane_name, route_name
+from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.events import Event, Events
-from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial
 
 __all__ = ["Asker"]
@@ -206,7 +207,8 @@ class _Session:
         self.asker, self.lease, self.setup, self.clock = asker, lease, setup, clock
         self.active = 0
         self.done: frozenset[int] = frozenset()
-        self.silent: frozenset[int] = frozenset()
+        self.silent: set[int] = set()
+        """Respondents that are sent no further call, as the coordinator last said."""
         self.numbers = {judge.name: number for number, judge in setup.judges.items()}
         self.answers: dict[int, asyncio.Future[Grant]] = {}
         """Calls that wait for leave."""
@@ -214,13 +216,12 @@ class _Session:
         self._answered_at = clock.monotonic()
         """When the last exchange was answered: the coordinator's next one was sent after that."""
         self._valid_until = self._answered_at + setup.lease_seconds
-        self._halted = asyncio.Event()
+        self.halted = asyncio.Event()
         self._nobody_left = asyncio.Event()
-        self._counters = CallCounters()
         observers = (self._emit,) if setup.events else ()
         self.events = Events(clock, observers)
         self.trials = _LeasedTrials(self)
-        self._lanes: dict[tuple[Identity, ...], _LeasedLane] = {}
+        self._lanes: dict[tuple[Identity, ...], Lane] = {}
         self._feeds: dict[tuple[Identity, ...], _Leased] = {}
         for judge in setup.judges.values():
             if judge.lane.identity not in self._lanes:
@@ -230,7 +231,7 @@ class _Session:
             setup.judges,
             setup.prices,
             self.trials,
-            self._halted,
+            self.halted,
             self._nobody_left,
             (),
             (),
@@ -270,7 +271,8 @@ class _Session:
         self._valid_until = self._answered_at + self.setup.lease_seconds
         # This process, or the way to it, stood still: leave is for then, and would come on top of what is sent now.
         late = self.clock.monotonic() - self._answered_at > STALE_SECONDS + 10 * down.linger
-        self.done, self.silent = down.done, down.silent
+        self.done = down.done
+        self.silent.update(down.silent)
         for answer in down.answers:
             waiting = self.answers.pop(answer.call, None)
             if waiting is None or waiting.done():
@@ -282,7 +284,7 @@ class _Session:
                 self._refuse(waiting, answer)
         for pending in down.trials:
             lane = self.setup.judges[pending.respondent].lane.identity
-            if self._lanes[lane].closed is not None or self._halted.is_set():
+            if self._lanes[lane].closed is not None or self.halted.is_set():
                 self.report(Returned(pending.id))
             else:
                 self._feeds[lane].put(pending)
@@ -307,9 +309,9 @@ class _Session:
 
     def halt(self) -> None:
         """Begin no call; those in flight end in their own time."""
-        if self._halted.is_set():
+        if self.halted.is_set():
             return
-        self._halted.set()
+        self.halted.set()
         for feed in self._feeds.values():
             feed.give_back()
         self._engine.halt()
@@ -325,24 +327,29 @@ class _Session:
     def _emit(self, event: Event) -> None:
         self.report(Emitted(event.name, event.fields))
 
-    def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> _LeasedLane:
+    def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> Lane:
         routes = []
         for way in settings.routes:
             number = self.setup.routes[route_name(way)]
-            gate = _OpenGate(Limits(), self.clock, concurrency=settings.concurrency)
+            gate = Gate(Limits(), self.clock, concurrency=settings.concurrency)  # limits are the coordinator's
             accepted = number in self.setup.accepted
             routes.append(Route(way, number, providers[way.identity], gate, self.clock, accepted=accepted))
-        return _LeasedLane(
+        lane = Lane(
             settings,
             routes,
-            recorder=_Reports(self),
+            ledger=_RemoteLedger(self),
             clock=self.clock,
-            counters=self._counters,
-            stopping=self._halted,
+            stopping=self.halted,
             lane_events=LaneEvents(lane_name(settings), self.events, self._warn),
             others_at_work=self._others_at_work,
-            session=self,
         )
+        lane.on_closing = partial(self._closed, settings.identity)
+        return lane
+
+    def _closed(self, lane: tuple[Identity, ...], why: str) -> None:
+        """A lane takes no more calls: what of it was not begun goes back."""
+        self.report(Closed(lane, why))
+        self.give_back(lane)
 
     def _others_at_work(self) -> bool:
         return any(not one.routes.is_down and self.active for one in self._lanes.values())
@@ -410,9 +417,10 @@ class _LeasedTrials(TrialRunner):
 
     def __init__(self, session: _Session) -> None:
         self._session = session
-        budgets = _NoBudgets()
-        silent = _Silent(session)
-        super().__init__(session.setup.campaign, budgets, session.clock, session.events, _no_verdict, silent)
+        no_accounts = dict.fromkeys(session.setup.judges, BudgetView(()))  # money is the coordinator's
+        super().__init__(
+            session.setup.campaign, no_accounts, session.clock, session.events, _no_verdict, session.silent
+        )
 
     async def ask(self, pending: PendingTrial, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
         """As `TrialRunner.ask`; a trial that is not asked to its end goes back."""
@@ -450,61 +458,57 @@ def _no_verdict(pending: PendingTrial, status: Status, reply: Reply | None) -> N
     """Verdicts are counted by the coordinator."""
 
 
-class _NoBudgets(dict[int, BudgetView]):
-    """A budget view without accounts for every respondent: money is the coordinator's."""
+class _RemoteLedger:
+    """The coordinator's ledger, as a lane of an actor has it: see `LaneLedger`.
 
-    def __missing__(self, respondent: int) -> BudgetView:
-        return self.setdefault(respondent, BudgetView(()))
-
-
-class _Silent:
-    """Respondents that are sent no further call, as the coordinator last said."""
+    The coordinator reserves a call when it is announced there, so nothing is set aside here before that.
+    """
 
     def __init__(self, session: _Session) -> None:
-        self._session = session
-
-    def __contains__(self, respondent: object) -> bool:
-        return respondent in self._session.silent
-
-
-class _OpenGate(Gate):
-    """A gate without limits and without congestion control, which are the coordinator's."""
-
-    def done(
-        self,
-        permit: Permit,
-        input_tokens: int | None,
-        output_tokens: int | None,
-        *,
-        replied: bool = True,
-        rate_limited: bool = False,
-        retry_after: float | None = None,
-    ) -> None:
-        """A call has ended; rate-limit responses slow nothing here."""
-        super().done(permit, None, None, replied=replied)
-
-    def learn(self, limits: Limits) -> None:
-        """Limits are the coordinator's."""
-
-
-class _LeasedLane(Lane):
-    """A lane whose calls need the coordinator's leave."""
-
-    def __init__(self, *words: Any, session: _Session, **named: Any) -> None:
-        super().__init__(*words, **named)
-        self._session = session
+        self.counters = CallCounters()
+        self._session, self._asker = session, session.asker
         self._handed_on: dict[int, Limits] = {}
         """The limits that were handed on last, by route."""
 
-    async def _announce(self, call: Call, lease: RouteLease) -> int:
-        """Wait for leave: the coordinator has then reserved, admitted and announced the call."""
-        session, asker, step = self._session, self._session.asker, call.step
-        load = lease.permit.load
+    def reservation(self, money: int, tokens: int) -> Reservation:
+        """See `LaneLedger.reservation`; the coordinator raises it where calls have cost more."""
+        return Reservation(money, tokens)
+
+    def reserve_now(self, attempt: Attempt) -> bool:
+        """Whether not too many reports wait for the coordinator's disk."""
+        return not self._asker.full
+
+    async def room(self) -> None:
+        """Wait until fewer do."""
+        await self._asker.acknowledged()
+
+    async def reserve(self, attempt: Attempt) -> None:
+        """See `LaneLedger.reserve`: there is nothing to wait for."""
+
+    async def announce(self, attempt: Attempt) -> None:
+        """Wait for the coordinator's permit: it has then reserved, admitted and announced the call."""
+        session, step, permit = self._session, attempt.step, attempt.permit
+        assert permit is not None
+        granted = await self._permit(attempt, permit.load)
+        if session.is_over or session.halted.is_set():
+            session.report(Withdrawn(granted.call))
+            raise StoppedError
+        attempt.slot, attempt.number, attempt.waited = granted.call, granted.number, granted.waited
+        step.attempts = granted.number
+        step.tries += 1
+        self.counters.sending.add(attempt.sender)
+        attempt.sent_at = session.clock.wall()
+        about = (step.trial, step.number, granted.number, attempt.lane, session.numbers[step.judge])
+        self._asker.out[granted.call] = CallOut(*about, attempt.reservation, permit.load)
+
+    async def _permit(self, attempt: Attempt, load: Load) -> Grant:
+        """Ask the coordinator for a call until its answer has come in time."""
+        session, step = self._session, attempt.step
         while True:
-            number = asker.number_call()
+            number = self._asker.number_call()
             answer: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
             session.answers[number] = answer
-            session.report(Ask(number, step.trial, step.number, lease.route.number, call.reservation, load))
+            session.report(Ask(number, step.trial, step.number, attempt.lane, attempt.reservation, load))
             try:
                 granted = await answer
             except asyncio.CancelledError:
@@ -513,61 +517,43 @@ class _LeasedLane(Lane):
                 elif not answer.cancelled() and answer.exception() is None:  # its turn came at the same moment
                     session.report(Withdrawn(number))
                 raise
-            except LaneClosedError as error:
-                self.close(str(error))
-                raise
             if granted is not _TOO_LATE:
-                break
+                return granted
             session.report(Withdrawn(number))
-        if session.is_over or self._stopping.is_set():
-            session.report(Withdrawn(number))
-            raise StoppedError
-        step.attempts = granted.number - 1
-        lease.permit.waited = granted.waited
-        respondent = session.numbers[step.judge]
-        asker.out[number] = CallOut(
-            step.trial, step.number, granted.number, lease.route.number, respondent, call.reservation, load
-        )
-        return number
 
-    def _keep(self, record: AttemptRecord, slot: int, result: Result, tokens: int | None) -> None:
-        out = self._session.asker.out.pop(slot)
-        self._session.report(Attempted(slot, out.respondent, record, result.usage(), tokens))
+    def release(self, attempt: Attempt) -> None:
+        """See `LaneLedger.release`: the permit of this process."""
+        if attempt.permit is not None and attempt.route is not None:
+            attempt.route.gate.release(attempt.permit)
+
+    def withdraw(self, attempt: Attempt) -> None:
+        """See `LaneLedger.withdraw`."""
+        assert attempt.slot is not None
+        self.counters.sending.discard(attempt.sender)
+        attempt.step.attempts -= 1
+        attempt.step.tries -= 1
+        del self._asker.out[attempt.slot]
+        self._session.report(Withdrawn(attempt.slot))
+        self.release(attempt)
+
+    def settle(self, attempt: Attempt) -> None:
+        """Report a call that has ended; what it says of limits is for the gates of the coordinator."""
+        assert attempt.slot is not None
+        assert attempt.permit is not None
+        assert attempt.route is not None
+        self.counters.sending.discard(attempt.sender)
+        usage, (cost, tokens, doubt) = attempt.usage(), attempt.paid()
+        attempt.route.gate.done(attempt.permit, None, None, replied=usage[2])
+        respondent = self._asker.out.pop(attempt.slot).respondent
+        record = attempt_record(attempt, cost)
+        self._session.report(Attempted(attempt.slot, respondent, record, usage, tokens, doubt))
+
+    async def safe(self) -> None:
+        """See `LaneLedger.safe`: on the coordinator's disk."""
+        await self._asker.acknowledged(self._asker.last_number)
 
     def learn(self, route: Route, limits: Limits, hold: float) -> None:
         """Hand the limits in an answer's headers on."""
         if hold > 0 or limits != self._handed_on.get(route.number):
             self._handed_on[route.number] = limits
             self._session.report(Learnt(route.number, limits, hold))
-
-    def close(self, why: str) -> None:
-        """Take no more calls, and give back what was not begun."""
-        if self.closed is None:
-            super().close(why)
-            self._session.report(Closed(self.settings.identity, why))
-            self._session.give_back(self.settings.identity)
-
-
-class _Reports:
-    """What a lane of an actor asks of a recorder beside announcing and keeping calls, which it does itself."""
-
-    def __init__(self, session: _Session) -> None:
-        self._session = session
-
-    @property
-    def full(self) -> bool:
-        """Whether too many reports wait for the coordinator's disk."""
-        return self._session.asker.full
-
-    async def room(self) -> None:
-        """Wait until fewer do."""
-        await self._session.asker.acknowledged()
-
-    async def safe(self) -> None:
-        """Wait until what was reported so far is on the coordinator's disk."""
-        await self._session.asker.acknowledged(self._session.asker.last_number)
-
-    def withdraw(self, slot: int) -> None:
-        """Take a call back that had leave and was not sent."""
-        del self._session.asker.out[slot]
-        self._session.report(Withdrawn(slot))

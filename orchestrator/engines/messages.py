@@ -165,6 +165,8 @@ class Attempted(NamedTuple):
     usage: CallUsage
     tokens: int | None
     """All that it used; None: not known."""
+    doubt: str = ""
+    """What of the provider's report is not believed."""
 
 
 class Withdrawn(NamedTuple):

@@ -16,7 +16,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.metadata import version
 from typing import Protocol
 from uuid import uuid4
@@ -28,7 +27,7 @@ from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, Fault, InputError, StoreError
 from venire.judges.providers.base import Provider
 from venire.judges.providers.replay import REPLAY
-from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.messages import (
     STALE_SECONDS,
@@ -56,12 +55,12 @@ from venire.orchestrator.engines.messages import (
     Withdrawn,
 )
 from venire.orchestrator.engines.work import LaneWork, RoundWork, TrialSource
-from venire.orchestrator.lanes.gate import Gate, Permit
+from venire.orchestrator.lanes.calls import Attempt, Step
 from venire.orchestrator.lanes.lane import Lane
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.ending import LeaseLosses
 from venire.orchestrator.recording.events import Events
-from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial, load
 
 __all__ = ["LEASE_SECONDS", "Crew", "RemoteEngine"]
@@ -94,10 +93,8 @@ class _LeasedTrial:
     pending: PendingTrial
     judge: JudgeSettings
     lane: Lane
-    cost: int
-    """Nano-dollars of all its calls on record and handed to the recorder."""
-    numbers: dict[int, int]
-    """The highest number of an attempt, by step."""
+    steps: dict[int, Step] = field(default_factory=dict)
+    """What was asked of it in this run, by number; `pending` says what was on record before."""
     holder: tuple[_Actor, int] | None = None
     """Who has it, and under which lease."""
     doubts: set[_Out] = field(default_factory=set)
@@ -106,37 +103,37 @@ class _LeasedTrial:
     late: int = 0
     """Late answers so far."""
 
+    def step(self, number: int) -> Step:
+        """A step with the attempts that it has so far."""
+        if number not in self.steps:
+            one = self.pending
+            self.steps[number] = Step(one.id, one.key, number, one.attempts.get(number, 0), judge=self.judge.name)
+        return self.steps[number]
+
+    @property
+    def attempts(self) -> Mapping[int, int]:
+        """The highest number of an attempt, by step."""
+        return {**self.pending.attempts, **{number: step.attempts for number, step in self.steps.items()}}
+
+    @property
+    def cost(self) -> int:
+        """Nano-dollars of all its calls on record and handed to the recorder."""
+        return self.pending.cost + sum(step.cost for step in self.steps.values())
+
     def late_number(self, step: int) -> int:
         """A number for another late answer to a step."""
         self.late += 1
-        return (max(self.numbers.get(step, 0), 1) // _LATE + 1) * _LATE + self.late
+        return (max(self.step(step).attempts, 1) // _LATE + 1) * _LATE + self.late
 
 
 @dataclass(slots=True, eq=False)
 class _Out:
-    """A call that has leave."""
+    """A call that has a permit."""
 
-    trial: int
-    step: int
-    number: int
-    lane: int
-    respondent: int
-    reservation: Reservation
-    budget: BudgetView
-    slot: int
-    sent_at: datetime
-    waited: float
-    route: Route | None
-    """None: of another campaign's, or of a judge that is not asked any more."""
-    permit: Permit | None
+    attempt: Attempt
+    ledger: CallLedger
     of: _LeasedTrial | None
     """None: the call was sent for a coordinator that is gone."""
-    in_doubt: bool = False
-
-    @property
-    def gate(self) -> Gate | None:
-        """The gate that let it pass."""
-        return None if self.route is None else self.route.gate
 
 
 @dataclass(slots=True, eq=False)
@@ -505,13 +502,11 @@ class _Round:
         trial = self.trials.get(pending.id)
         if trial is None:
             judge = self.work.judges[pending.respondent]
-            trial = _LeasedTrial(pending, judge, stock.lane, pending.cost, dict(pending.attempts))
-            self.trials[pending.id] = trial
-        trial.pending = pending._replace(attempts=dict(trial.numbers), cost=trial.cost)
+            trial = self.trials[pending.id] = _LeasedTrial(pending, judge, stock.lane)
         trial.holder = (actor, actor.lease)
         actor.leased[stock.key].add(pending.id)
         stock.lane.elsewhere += 1
-        return trial.pending
+        return pending._replace(attempts=trial.attempts, cost=trial.cost)
 
     def _suspend(self, actor: _Actor, why: str) -> None:
         """End a lease: its trials go to others, its calls in flight are in doubt."""
@@ -536,12 +531,8 @@ class _Round:
         self._look()
 
     def _doubt(self, one: _Out) -> None:
-        """Wait for a call no longer: others may have its place, and nobody waits for its money."""
-        one.in_doubt = True
-        one.budget.park(one.reservation)
-        if one.gate is not None and one.permit is not None:
-            one.gate.done(one.permit, None, None, replied=False)
-            one.permit = None
+        """Wait for a call no longer."""
+        one.ledger.park(one.attempt)
         if one.of is not None:
             one.of.doubts.add(one)
 
@@ -666,43 +657,38 @@ class _Round:
 
     async def _grant(self, actor: _Actor, lane: Lane, route: Route, trial: _LeasedTrial, ask: Ask) -> None:
         """Reserve, admit and announce a call as its lane would here."""
-        account, respondent = self.account, trial.pending.respondent
-        budget = account.budgets[respondent]
-        if account.recorder.full:
-            await account.recorder.room()
+        ledger, respondent = self.account.ledgers[lane.settings.identity], trial.pending.respondent
+        attempt = Attempt(
+            trial.step(ask.step),
+            self.account.budgets[respondent],
+            ledger.reservation(ask.reservation.money, ask.reservation.tokens),
+            sender=object(),
+            lane=ask.lane,
+            route=route,
+        )
+        await ledger.room()
         try:
-            await budget.reserve_when_free(ask.reservation)
+            await ledger.reserve(attempt)
         except BudgetReachedError as error:
             self.work.cannot_pay(respondent, str(error))
             actor.answers.append(Refused(ask.call, "budget", str(error)))
             return
-        permit = None
         try:
-            permit = route.gate.take_now(ask.load) or await route.gate.take(ask.load)
-            while self._is_stale(actor):  # leave that waits for an actor would be used all at once when it is back
-                route.gate.release(permit)
-                permit = None
+            attempt.permit = route.gate.take_now(ask.load) or await route.gate.take(ask.load)
+            while self._is_stale(actor):  # permits that wait for an actor would be used all at once when it is back
+                route.gate.release(attempt.permit)
+                attempt.permit = None
                 await actor.news.wait()
-                permit = await route.gate.take(ask.load)
+                attempt.permit = await route.gate.take(ask.load)
             if route.gate.throttler is not None:
                 await route.gate.throttler.acquire()
-            number = trial.numbers.get(ask.step, 0) + 1
-            slot = await account.recorder.announce(ask.trial, ask.step, number, ask.lane, ask.reservation)
+            attempt.waited = attempt.permit.waited
+            await ledger.announce(attempt)
         except BaseException:  # cancellation too: what is not sent stays reserved nowhere
-            if permit is not None:
-                route.gate.release(permit)
-            budget.release(ask.reservation)
+            ledger.release(attempt)
             raise
-        trial.numbers[ask.step] = number
-        out = _Out(
-            *(ask.trial, ask.step, number, ask.lane, respondent, ask.reservation, budget, slot),
-            *(self.engine.clock.wall(), permit.waited, route, permit, trial),
-        )
-        actor.out[ask.call] = out
-        account.counters.calls += 1
-        account.counters.retries += number > 1
-        account.counters.sending.add(out)
-        actor.answers.append(Grant(ask.call, number, permit.waited))
+        actor.out[ask.call] = _Out(attempt, ledger, trial)
+        actor.answers.append(Grant(ask.call, attempt.number, attempt.waited))
 
     def _is_stale(self, actor: _Actor) -> bool:
         """Whether an actor has not been heard of for longer than an exchange takes."""
@@ -724,98 +710,51 @@ class _Round:
             actor.answers.append(Refused(call, "stopped", why))
 
     def _withdraw(self, actor: _Actor, call: int) -> None:
-        """A call had leave and was not sent: everything is given back."""
-        if (one := actor.out.pop(call, None)) is None:
-            return
-        counters = self.account.counters
-        counters.calls -= 1
-        counters.retries -= one.number > 1
-        counters.sending.discard(one)
-        if one.gate is not None and one.permit is not None:
-            one.gate.release(one.permit)
-        one.budget.release(one.reservation)
-        self.account.recorder.withdraw(one.slot)
-        if one.of is not None and one.of.numbers.get(one.step) == one.number:
-            one.of.numbers[one.step] -= 1
-        self._resolved(one, 0)
+        """A call had a permit and was not sent: everything is given back."""
+        if (one := actor.out.pop(call, None)) is not None:
+            one.ledger.withdraw(one.attempt)
+            self._resolved(one)
 
     def _attempted(self, actor: _Actor, report: Attempted) -> None:
         """A call has ended: pay for it and put it on record."""
         one = actor.out.pop(report.call, None)
         if one is None:
             return  # it is on disk, and was not acknowledged in time
-        record = report.record
-        counted = record.reserved if record.cost is None else record.cost
-        if one.in_doubt and record.reply is not None:
-            self.engine.losses.late += 1
-            self.engine.losses.late_cost += counted
-        slot = one.slot
-        if one.of is not None and one.in_doubt and record.reply is not None:
-            # Whoever asks this step now, or will, has a lower number: its reply is the one that the verdict rests on.
-            one.number = one.of.late_number(one.step)
-            slot = self.account.recorder.renumber(slot, one.trial, one.step, one.number, one.lane, one.reservation)
-        record = record._replace(number=one.number)
-        counters = self.account.counters
-        counters.sending.discard(one)
-        counters.answered += record.reply is not None
-        if one.route is not None:
-            lane, route = self.routes[one.lane]
-            if one.permit is not None:
-                given, made, replied, limited, asked = report.usage
-                route.gate.done(one.permit, given, made, replied=replied, rate_limited=limited, retry_after=asked)
-                if limited:
-                    lane.heed_hold(route)
-            counters.end(route.name, record.fault, one.waited, counted)
-        one.budget.settle(one.reservation, record.cost, report.tokens)
-        self.account.recorder.attempt(record, slot)
-        self._resolved(one, counted)
+        attempt, reserved, losses = one.attempt, one.attempt.reservation, self.engine.losses
+        if attempt.in_doubt and report.record.reply is not None:
+            losses.late += 1
+            losses.late_cost += reserved.money if report.record.cost is None else report.record.cost
+            if one.of is not None:
+                # Whoever asks this step now, or will, has a lower number: its reply is what the verdict rests on.
+                one.ledger.renumber(attempt, one.of.late_number(attempt.step.number))
+        record = report.record._replace(number=attempt.number, reserved=reserved.money, reserved_tokens=reserved.tokens)
+        one.ledger.enter(attempt, record, report.usage, report.tokens, report.doubt)
+        if attempt.lane in self.routes and record.fault is Fault.RATE_LIMITED:
+            lane, route = self.routes[attempt.lane]
+            lane.heed_hold(route)
+        self._resolved(one)
 
     def _bury(self, actor: _Actor) -> None:
         """The process that had these calls in flight is gone: they count as unanswered, at their highest price."""
         out, actor.out = actor.out, {}
         for one in out.values():
-            self._unanswered(one)
+            self.engine.losses.calls += 1
+            self.engine.losses.reserved += one.attempt.reservation.money
+            one.attempt.lost = _LOST
+            one.ledger.settle(one.attempt)
+            self._resolved(one)
 
-    def _unanswered(self, one: _Out) -> None:
-        losses, counters = self.engine.losses, self.account.counters
-        losses.calls += 1
-        losses.reserved += one.reservation.money
-        counters.sending.discard(one)
-        if one.gate is not None and one.permit is not None:
-            one.gate.done(one.permit, None, None, replied=False)
-        if one.route is not None:
-            counters.end(one.route.name, Fault.UNANSWERED, one.waited, one.reservation.money)
-        one.budget.settle(one.reservation, None, None)
-        record = AttemptRecord(
-            trial=one.trial,
-            step=one.step,
-            number=one.number,
-            lane=one.lane,
-            sent_at=one.sent_at,
-            latency=0.0,
-            waited=one.waited,
-            reserved=one.reservation.money,
-            reserved_tokens=one.reservation.tokens,
-            cost=None,
-            request_digest=b"",
-            fault=Fault.UNANSWERED,
-            message=_LOST,
-        )
-        self.account.recorder.attempt(record, one.slot)
-        self._resolved(one, one.reservation.money)
-
-    def _resolved(self, one: _Out, paid: int) -> None:
+    def _resolved(self, one: _Out) -> None:
         """What became of a call is known: whoever waited for that goes on."""
-        if one.in_doubt:
-            one.budget.unpark(one.reservation)
-        if one.of is None:
-            for stock in self.away.pop(one.trial, ()):
-                stock.put_back(one.trial)
+        trial = one.of
+        if trial is None:
+            number = one.attempt.step.trial
+            for stock in self.away.pop(number, ()):
+                stock.put_back(number)
             return
-        one.of.cost += paid
-        one.of.doubts.discard(one)
-        if one.of.end is not None and not one.of.doubts:
-            self._conclude(one.of)
+        trial.doubts.discard(one)
+        if trial.end is not None and not trial.doubts:
+            self._conclude(trial)
 
     # --- beginning and end ------------------------------------------------------------------------------------------
 
@@ -837,24 +776,25 @@ class _Round:
             await self._take_over(actor, call, under_way)
 
     async def _take_over(self, actor: _Actor, call: int, under_way: CallOut) -> None:
-        account, clock = self.account, self.engine.clock
+        account = self.account
+        (pending,) = load(account.store, np.array([under_way.trial], dtype=np.int64))
         known = account.store.read("attempts_of", trials=[under_way.trial])
-        numbers = {number for _, step, number in known if step == under_way.step}
-        if under_way.number in numbers:  # another command has opened the store meanwhile, and took it for unanswered
-            under_way = under_way._replace(number=max(numbers) + 1)
-        whole = next(iter(account.budgets.values()))
-        budget = account.budgets.get(under_way.respondent) or BudgetView(whole.accounts[:1])
-        budget.hold(under_way.reservation)
-        _, route = self.routes.get(under_way.lane, (None, None))
-        permit = None
-        if route is not None and under_way.load is not None:
-            permit = route.gate.admit(under_way.load)
-        slot = await account.recorder.announce(*under_way[:4], under_way.reservation)
-        actor.out[call] = out = _Out(
-            *under_way[:5], under_way.reservation, budget, slot, clock.wall(), 0.0, route, permit, None
+        numbers, number = {number for _, step, number in known if step == under_way.step}, under_way.number
+        if number in numbers:  # another command has opened the store meanwhile, and took it for unanswered
+            number = max(numbers) + 1
+        judge = self.work.judges.get(under_way.respondent)
+        lane, route = self.routes.get(under_way.lane, (None, None))
+        ledger = account.other_calls if lane is None else account.ledgers[lane.settings.identity]
+        attempt = Attempt(
+            Step(pending.id, pending.key, under_way.step, number - 1, judge="" if judge is None else judge.name),
+            account.budgets[under_way.respondent],
+            under_way.reservation,
+            sender=object(),
+            lane=under_way.lane,
+            route=route,
         )
-        account.counters.sending.add(out)
-        account.counters.calls += 1
+        await ledger.adopt(attempt, under_way.load)
+        actor.out[call] = _Out(attempt, ledger, None)
         self.away.setdefault(under_way.trial, [])
 
     async def _wind_up(self) -> None:

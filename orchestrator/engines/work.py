@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from venire.arena.campaigns import JudgeSettings, TokenPrice
+from venire.arena.campaigns import Identity, JudgeSettings, TokenPrice
 from venire.arena.errors import StoreError
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.engines.trial import TrialRunner
-from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.lane import Lane
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.recording.ending import LeaseLosses
 from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.trial_states import PendingTrial
@@ -56,9 +56,12 @@ class RoundAccount:
 
     store: Store
     recorder: Recorder
-    counters: CallCounters
     budgets: Mapping[int, BudgetView]
-    """By respondent number."""
+    """By respondent number; of others, the campaign's."""
+    ledgers: Mapping[tuple[Identity, ...], CallLedger]
+    """By lane."""
+    other_calls: CallLedger
+    """Of calls of no lane of this run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 
 from venire.arena.campaigns import TokenPrice
@@ -11,12 +11,17 @@ from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.lanes.gate import Permit
 from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.ending import RouteCalls
 
-__all__ = ["Call", "CallCounters", "CallUsage", "Result", "Step", "digest"]
+__all__ = ["Attempt", "Call", "CallCounters", "CallUsage", "Step", "digest"]
+
+
+_NO_PRICE = TokenPrice(0, 0)
+_NOT_SENT = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -123,27 +128,47 @@ CallUsage = tuple[int | None, int | None, bool, bool, float | None]
 rate-limit response, and the wait in seconds that it asked for. A plain tuple, since one is made for every call."""
 
 
-@dataclass(slots=True)
-class Result:
-    """What came of a call; neither reply nor error: it was given up while it was on its way."""
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One call on a ledger, from what is set aside for it to what came of it.
 
-    sent_at: datetime
+    One that has ended without reply and error was given up while it was on its way, or its answer was lost.
+    """
+
+    step: Step
+    budget: BudgetView
+    reservation: Reservation
+    cut: int = 0
+    """Characters that were cut out of the texts shown."""
+    sender: object = None
+    """Who has it in flight, among `CallCounters.sending`."""
+    lane: int = 0
+    """The number of its route in the store, whose table calls it a lane."""
+    route: Route | None = None
+    """None: its judge is not asked in this run."""
+    permit: Permit | None = None
+    """None: no gate counts it, or no more."""
+    waited: float = 0.0
+    """Seconds at the gate."""
+    price: TokenPrice = _NO_PRICE
+    body_bytes: int = 0
+    digest: bytes = b""
+    structured: bool | None = None
+    """Whether the endpoint is held to a JSON schema; None where none was asked for."""
+    number: int = 0
+    """Of the attempt, once it was announced."""
+    again: bool = False
+    """Whether this run has tried the step before."""
+    slot: int | None = None
+    """Where it was announced on disk; None: among the lines of a batch."""
+    in_doubt: bool = False
+    """Whether its sender is silent: it may still be reported, and nobody waits for it."""
+    sent_at: datetime = _NOT_SENT
     latency: float = 0.0
     reply: Reply | None = None
     error: CallError | None = None
-
-    @property
-    def fault(self) -> Fault:
-        if self.error is not None:
-            return self.error.fault
-        return Fault.NONE if self.reply is not None else Fault.UNANSWERED
-
-    @property
-    def status(self) -> int | None:
-        """The HTTP status of the answer; None where none came."""
-        if self.reply is not None:
-            return 200
-        return self.error.status if self.error is not None else None
+    lost: str | None = None
+    """Why its answer is lost, in a sentence."""
 
     def usage(self) -> CallUsage:
         """What the gate that let the call pass is told of it, see `Gate.done`."""
@@ -159,7 +184,7 @@ class Result:
         limited = error.fault is Fault.RATE_LIMITED
         return 0, 0, False, limited, error.retry_after if limited else None
 
-    def paid(self, price: TokenPrice, body_bytes: int) -> tuple[int | None, int | None, str]:
+    def paid(self) -> tuple[int | None, int | None, str]:
         """Nano-dollars, tokens, and what of the provider's report is not believed; None where they are not known.
 
         The provider's own cost counts first, then the price. A cost of nothing for tokens that have a price is not
@@ -175,13 +200,13 @@ class Result:
         given, made, cached, doubt = reply.input_tokens, reply.output_tokens, reply.cached_tokens, ""
         if cached > given:
             cached, doubt = 0, f"{cached:,} cached tokens of {given:,}"
-        size = len(reply.text)
+        size, body_bytes = len(reply.text), self.body_bytes
         if given * _LONGEST < body_bytes or made * _LONGEST < size:
             doubt = f"{given:,} and {made:,} tokens for {body_bytes:,} bytes sent and {size:,} characters received"
             given, made = max(given, body_bytes // _USUAL), max(made, size // _USUAL)
         if reply.cost:
             return reply.cost, given + made, ""
-        cost = price.cost(given, made, cached, reply.written_tokens)
+        cost = self.price.cost(given, made, cached, reply.written_tokens)
         if reply.cost == 0 and cost:
             doubt = "a cost of $0.00"
         return cost, given + made, doubt

@@ -1,4 +1,4 @@
-"""A lane: sends calls one by one on its routes, pays for them, and keeps every attempt."""
+"""A lane: sends calls one by one on its routes; its ledger pays for them and keeps every attempt."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, OutOfFilesError, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
-from venire.orchestrator.costs.budget import BudgetView, Reservation
-from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, digest
+from venire.orchestrator.costs.budget import BudgetView
+from venire.orchestrator.lanes.calls import Attempt, Call, Step, digest
 from venire.orchestrator.lanes.lane_events import LaneEvents
+from venire.orchestrator.lanes.ledger import LaneLedger
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused, refusal_advice
 from venire.orchestrator.lanes.retry import retry_call
 from venire.orchestrator.lanes.routes import Route, RouteLease, Routes
-from venire.orchestrator.recording.recorder import AttemptRecord, CallRecorder
 
 __all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
 
@@ -58,9 +58,8 @@ class Lane:
         settings: LaneSettings,
         routes: Sequence[Route],
         *,
-        recorder: CallRecorder,
+        ledger: LaneLedger,
         clock: Clock,
-        counters: CallCounters,
         stopping: asyncio.Event,
         lane_events: LaneEvents,
         strict: bool = False,
@@ -77,9 +76,10 @@ class Lane:
         """When each call that waits between two attempts is retried; it occupies no worker place meanwhile."""
         self.on_waiting: Callable[[], None] = lambda: None
         """Called when a call begins to wait: another worker may take its place."""
-        self._recorder = recorder
+        self.on_closing: Callable[[str], None] = lambda why: None
+        """Called with why the lane takes no more calls, once."""
+        self._ledger = ledger
         self._clock = clock
-        self._counters = counters
         self._stopping = stopping
         self._strict = strict
         self._lane_events = lane_events
@@ -87,16 +87,11 @@ class Lane:
         self._price: TokenPrice | None = None
         self._rates: tuple[TokenPrice, ...] = ()
         """What calls at the last price may be charged at."""
-        self._max_observed_cost = 0
-        """The highest cost that the provider charged for a call, where that was above what the price allows; else 0."""
-        self._max_observed_tokens = 0
-        """The most tokens that the provider counted for a call, where those were more than were reserved; else 0."""
         for route in routes:
             route.provider.on_limits = partial(self.learn, route)
 
-    def begin(self, recorder: CallRecorder) -> None:
-        """Begin another round: no worker yet, results go to this recorder. What was learnt about routes is kept."""
-        self._recorder = recorder
+    def begin(self) -> None:
+        """Begin another round: no worker yet. What was learnt about routes is kept."""
         self.workers.clear()
         for route in self.routes.all:
             route.refusals.drop()
@@ -137,7 +132,7 @@ class Lane:
             for route in self.routes.all:
                 if route.closed is None:
                     if route.gate.slowed:
-                        self._counters.of(route.name).slowed += seconds
+                        self._ledger.counters.of(route.name).slowed += seconds
                     others = bool(self.routes.other_routes((route,)))
                     self._lane_events.waiting(route, self._clock.monotonic(), others=others)
                     self._lane_events.slowed(route)
@@ -153,7 +148,7 @@ class Lane:
     def cancel_idle_workers(self) -> None:
         """Cancel the workers without a call in flight, waiting for a permit or between attempts; others finish."""
         for worker in self.workers:
-            if worker not in self._counters.sending and worker is not asyncio.current_task():
+            if worker not in self._ledger.counters.sending and worker is not asyncio.current_task():
                 worker.cancel()
 
     async def ask(self, step: Step, request: Request, price: TokenPrice, budget: BudgetView) -> Reply:
@@ -211,9 +206,7 @@ class Lane:
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
         worst = max([one.cost(tokens, request.max_tokens) for one in self._prices(price)])
-        reservation = Reservation(
-            max(worst, self._max_observed_cost), max(tokens + request.max_tokens, self._max_observed_tokens)
-        )
+        reservation = self._ledger.reservation(worst, tokens + request.max_tokens)
         return Call(step, request, price, budget, body, digest(body), route.wire, reservation, route)
 
     def _prices(self, price: TokenPrice) -> tuple[TokenPrice, ...]:
@@ -308,6 +301,7 @@ class Lane:
             self.closed = why
             self._lane_events.closed(why)
             self.cancel_idle_workers()
+            self.on_closing(why)
 
     def _give_up_if_too_long(self) -> None:
         self._check_open()
@@ -348,124 +342,106 @@ class Lane:
 
     async def _send(self, call: Call) -> Reply:
         """Send one call and record its result; in strict campaigns wait for the disk before and after."""
-        lease = await self._lease(call)
-        route, step, counters = lease.route, call.step, self._counters
+        attempt, lease = await self._lease(call)
+        route, step, ledger = lease.route, call.step, self._ledger
         try:
             call.write_for(route)
             if route.gate.throttler is not None:
                 await route.gate.throttler.acquire()
-            slot = await self._announce(call, lease)
+            attempt.digest = call.digest
+            attempt.structured = route.structured if call.request.schema is not None else None
+            await ledger.announce(attempt)
         except StoreError as error:  # the run knows already, and lets what is in flight come in
-            self._cancel_unsent(call, lease)
+            self._cancel_unsent(attempt, lease)
             raise StoppedError from error
-        except (asyncio.CancelledError, BudgetReachedError, LaneClosedError, StoppedError):
-            self._cancel_unsent(call, lease)  # given up while it waited for the disk, or refused by who keeps accounts
+        except LaneClosedError as error:
+            self._cancel_unsent(attempt, lease)
+            self.close(str(error))
             raise
-        step.attempts += 1
-        step.tries += 1
-        counters.calls += 1
-        counters.retries += step.tries > 1
-        result = Result(self._clock.wall())
-        if self._lane_events.events.active:
-            self._lane_events.sent(call.step, lease, call.reservation)
+        except (asyncio.CancelledError, BudgetReachedError, StoppedError):  # given up while it waited, or refused
+            self._cancel_unsent(attempt, lease)
+            raise
         start = self._clock.monotonic()
-        worker = asyncio.current_task()
-        counters.sending.add(worker)
-        unsent = False
         try:
-            reply = result.reply = step.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
+            reply = attempt.reply = step.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
         except CallError as error:
-            result.error = error
-            unsent = isinstance(error, OutOfFilesError)
+            attempt.error = error
             raise
         finally:  # also when cancelled: then the call is on record as unanswered, at its reserved price
-            counters.sending.discard(worker)
-            if unsent:
-                self._take_back(call, lease, result, slot)
+            if isinstance(attempt.error, OutOfFilesError):
+                self._take_back(attempt, lease)
             else:
-                result.latency = self._clock.monotonic() - start
-                self._leave(lease, result)
-                self._settle(call, lease, result, slot)
-        counters.answered += 1
+                attempt.latency = self._clock.monotonic() - start
+                ledger.settle(attempt)
+                self._heed(attempt, lease)
         route.refused = 0
         route.refusals.answered(start)
         if self._strict:
-            await self._recorder.safe()
+            await ledger.safe()
         return reply
 
-    async def _announce(self, call: Call, lease: RouteLease) -> int:
-        """Put a call that is sent next on the account; returns what its record is handed over with."""
-        step = call.step
-        return await self._recorder.announce(
-            step.trial, step.number, step.attempts + 1, lease.route.number, call.reservation
-        )
-
-    async def _lease(self, call: Call) -> RouteLease:
+    async def _lease(self, call: Call) -> tuple[Attempt, RouteLease]:
         """Wait for room on the disk, for the money and for a permit of one of the routes."""
-        if self._recorder.full:
-            await self._recorder.room()
+        step, ledger = call.step, self._ledger
+        attempt = Attempt(step, call.budget, call.reservation, call.request.cut, asyncio.current_task())
         self._check_open()
+        if not ledger.reserve_now(attempt):
+            await ledger.room()
+            self._check_open()
+            await ledger.reserve(attempt)
         try:
-            call.budget.reserve(call.reservation)
-        except BudgetReachedError:
-            await call.budget.reserve_when_free(call.reservation)
-        try:
-            prefix, avoided = call.step.prefix, call.avoided(self._clock) if call.step.tries else None
+            prefix, avoided = step.prefix, call.avoided(self._clock) if step.tries else None
             if call.refused_by:
                 lease = await self.routes.take_other(call.refused_by, prefix, call.load)
             else:
                 now = self.routes.take_now(prefix, call.load) if avoided is None else None
-                lease = now or await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
+                lease = now or await self.routes.take(prefix, call.load, fresh=not step.tries, avoided=avoided)
         except (asyncio.CancelledError, StoppedError, LaneClosedError):  # what is not sent stays reserved nowhere
-            call.budget.release(call.reservation)
+            ledger.release(attempt)
             raise
-        call.route, call.probed = lease.route, bool(lease.probe)
+        route, permit = lease.route, lease.permit
+        call.route, call.probed = route, bool(lease.probe)
+        attempt.route, attempt.permit, attempt.lane, attempt.waited = route, permit, route.number, permit.waited
+        attempt.price, attempt.body_bytes = route.settings.price or call.price, permit.load.body_bytes
         try:
             self._check_open()
         except (StoppedError, LaneClosedError):
-            self._cancel_unsent(call, lease)
+            self._cancel_unsent(attempt, lease)
             raise
         if lease.probe:
-            self._lane_events.probed(lease.route)
-        return lease
+            self._lane_events.probed(route)
+        return attempt, lease
 
-    def _take_back(self, call: Call, lease: RouteLease, result: Result, slot: int) -> None:
+    def _take_back(self, attempt: Attempt, lease: RouteLease) -> None:
         """Count a call as never made for which no file could be opened, and let one fewer be in flight from now on.
 
         The first time some more are left free, since the store needs files, too.
         """
-        step, counters, gate = call.step, self._counters, lease.route.gate
-        if self._lane_events.events.active:
-            self._lane_events.ended(step, lease, result, 0)
-        counters.calls -= 1
-        counters.retries -= step.tries > 1
-        step.attempts -= 1
-        step.tries -= 1
-        self._recorder.withdraw(slot)
-        self._cancel_unsent(call, lease)
-        first = self._lane_events.out_of_files(lease.route)
-        gate.congestion.lower(gate.congestion.most - 1 - _SPARE_FILES * first)
-
-    def _cancel_unsent(self, call: Call, lease: RouteLease) -> None:
-        lease.route.gate.release(lease.permit)
+        self._ledger.withdraw(attempt)
         self._abandoned(lease)
-        call.budget.release(call.reservation)
+        first, congestion = self._lane_events.out_of_files(lease.route), lease.route.gate.congestion
+        congestion.lower(congestion.most - 1 - _SPARE_FILES * first)
 
-    def _leave(self, lease: RouteLease, result: Result) -> None:
-        """Release the permit, and report the result to gate and circuit."""
-        route, reply, error = lease.route, result.reply, result.error
-        given, made, replied, limited, asked = result.usage()
-        route.gate.done(lease.permit, given, made, replied=replied, rate_limited=limited, retry_after=asked)
-        if limited:
+    def _cancel_unsent(self, attempt: Attempt, lease: RouteLease) -> None:
+        self._ledger.release(attempt)
+        self._abandoned(lease)
+
+    def _heed(self, attempt: Attempt, lease: RouteLease) -> None:
+        """Report what a call came to to its route: a hold that it brought, and whether the route answers."""
+        route, error = lease.route, attempt.error
+        if error is None:
+            if attempt.reply is None:
+                self._abandoned(lease)
+                return
+        elif error.fault is Fault.RATE_LIMITED:
             self.heed_hold(route)
-        if error is not None and error.fault is Fault.TRANSIENT:
+        elif error.fault is Fault.TRANSIENT:
             wait = route.circuit.failed(probe=lease.probe)
             if wait is not None:
                 self._lane_events.opened(route, wait, str(error), others=not self.routes.is_down)
                 self.routes.notify_waiters()
-        elif error is None and reply is None:
-            self._abandoned(lease)
-        elif route.circuit.answered():
+            return
+        if route.circuit.answered():
             self._lane_events.recovered(route)
             self.routes.notify_waiters()
 
@@ -483,55 +459,6 @@ class Lane:
 
     def learn(self, route: Route, limits: Limits, hold: float) -> None:
         """Take over the limits in the headers of an answer, and hold a route for so many seconds."""
-        route.gate.learn(limits)
+        self._ledger.learn(route, limits, hold)
         if hold > 0:
-            route.gate.pause(hold)
             self.heed_hold(route)
-        if limits != Limits():
-            self._lane_events.learnt(route, limits)
-
-    def _settle(self, call: Call, lease: RouteLease, result: Result, slot: int) -> None:
-        """Pay for a call and hand it to the recorder."""
-        cost, tokens, doubt = result.paid(lease.route.settings.price or call.price, lease.permit.load.body_bytes)
-        if doubt:
-            self._lane_events.disbelieved(lease.route, doubt)
-        call.budget.settle(call.reservation, cost, tokens)
-        if tokens is not None and tokens > call.reservation.tokens:
-            self._max_observed_tokens = max(self._max_observed_tokens, tokens)
-        if cost is not None and cost > max(call.reservation.money, self._max_observed_cost):
-            if not self._max_observed_cost:
-                self._lane_events.surcharged(lease.route, cost, call.reservation.money)
-            self._max_observed_cost = cost
-        counted = call.reservation.money if cost is None else cost
-        call.step.cost += counted
-        self._counters.end(lease.route.name, result.fault, lease.permit.waited, counted)
-        if self._lane_events.events.active:
-            self._lane_events.ended(call.step, lease, result, cost)
-        self._keep(
-            AttemptRecord(
-                trial=call.step.trial,
-                step=call.step.number,
-                number=call.step.attempts,
-                lane=lease.route.number,
-                sent_at=result.sent_at,
-                latency=result.latency,
-                waited=lease.permit.waited,
-                reserved=call.reservation.money,
-                reserved_tokens=call.reservation.tokens,
-                cost=cost,
-                request_digest=call.digest,
-                fault=result.fault,
-                http_status=result.status,
-                message=str(result.error) if result.error is not None else None,
-                reply=result.reply,
-                structured=lease.route.structured if call.request.schema is not None else None,
-                cut=call.request.cut,
-            ),
-            slot,
-            result,
-            tokens,
-        )
-
-    def _keep(self, record: AttemptRecord, slot: int, result: Result, tokens: int | None) -> None:
-        """Hand a call that has ended over to be stored; `tokens` are all that it used, None where that is unknown."""
-        self._recorder.attempt(record, slot)

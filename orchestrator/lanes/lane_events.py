@@ -7,11 +7,11 @@ from math import inf
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault
-from venire.orchestrator.costs.budget import Reservation
-from venire.orchestrator.lanes.calls import Result, Step
+from venire.orchestrator.lanes.calls import Attempt
 from venire.orchestrator.lanes.congestion import Congestion
-from venire.orchestrator.lanes.routes import Route, RouteLease
+from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.recorder import AttemptRecord
 
 __all__ = ["LaneEvents"]
 
@@ -35,36 +35,37 @@ class LaneEvents:
         self._all_wait = False
         self._out_of_files = False
 
-    def sent(self, step: Step, lease: RouteLease, reservation: Reservation) -> None:
+    def sent(self, attempt: Attempt) -> None:
         """A call leaves."""
-        self.events.emit("call.sent", **self._of(step, lease), reserved_nano=reservation.money)
+        self.events.emit("call.sent", **self._of(attempt), reserved_nano=attempt.reservation.money)
 
-    def ended(self, step: Step, lease: RouteLease, result: Result, cost: int | None) -> None:
-        """A call was answered, failed or was given up."""
-        reply = result.reply
+    def ended(self, attempt: Attempt, record: AttemptRecord) -> None:
+        """A call was answered, failed, was given up or lost."""
+        reply = record.reply
         counted = reply is not None and not reply.estimated
         self.events.emit(
             "call.ended",
-            **self._of(step, lease),
-            fault=result.fault.name.lower(),
-            status=result.status,
-            latency_s=result.latency,
+            **self._of(attempt),
+            fault=record.fault.name.lower(),
+            status=record.http_status,
+            latency_s=record.latency,
             input_tokens=reply.input_tokens if reply is not None and counted else None,
             output_tokens=reply.output_tokens if reply is not None and counted else None,
             cached_tokens=reply.cached_tokens if reply is not None and counted else None,
-            cost_nano=cost,
+            cost_nano=record.cost,
         )
 
-    def _of(self, step: Step, lease: RouteLease) -> dict[str, object]:
+    def _of(self, attempt: Attempt) -> dict[str, object]:
+        step, route = attempt.step, attempt.route
         return {
             "lane": self.lane,
-            "route": lease.route.name,
+            "route": self.lane if route is None else route.name,
             "judge": step.judge,
             "trial": step.trial,
             "key": step.key.hex(),
             "step": step.number,
-            "attempt": step.attempts,
-            "wait_s": lease.permit.waited,
+            "attempt": attempt.number,
+            "wait_s": attempt.waited,
         }
 
     def held(self, route: Route, seconds: float, why: str) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
@@ -18,7 +18,7 @@ from venire.storage.store.journal import Announcement
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
 
-__all__ = ["AttemptRecord", "CallRecorder", "Recorder", "verdict_columns"]
+__all__ = ["AttemptRecord", "Recorder", "verdict_columns"]
 
 
 _MIN_SPILL = 1 << 20
@@ -67,35 +67,6 @@ def verdict_columns(verdict: Verdict) -> tuple[Any, ...]:
         verdict.answered,
         verdict.flagged,
     )
-
-
-class CallRecorder(Protocol):
-    """Where a lane puts its calls on record."""
-
-    @property
-    def full(self) -> bool:
-        """Whether as many rows wait for the disk as may."""
-        ...
-
-    async def room(self) -> None:
-        """Wait until fewer do."""
-        ...
-
-    async def safe(self) -> None:
-        """Wait until what was handed over so far is on disk."""
-        ...
-
-    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
-        """Put a call on the account before it is sent; returns what `attempt` or `withdraw` gives back."""
-        ...
-
-    def withdraw(self, slot: int) -> None:
-        """Take a call off the account that was announced and then not sent."""
-        ...
-
-    def attempt(self, one: AttemptRecord, slot: int | None) -> None:
-        """A call, answered or not."""
-        ...
 
 
 class Recorder:

@@ -20,7 +20,7 @@ from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.judges.providers.batches.base import BatchProvider
-from venire.orchestrator.costs.budget import BudgetView, Reservation, open_budgets, paid_so_far
+from venire.orchestrator.costs.budget import Reservation, open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.feed import Feed
 from venire.orchestrator.engines.local import LocalEngine
@@ -30,6 +30,7 @@ from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.lane_events import LaneEvents
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.routes import Route, accepted_routes, lane_name, open_gates, register_routes, route_name
 from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
@@ -201,6 +202,10 @@ class _CampaignRun:
         self.accepted = accepted_routes(store)
         self.start = clock.monotonic()
         self.lanes: dict[tuple[Identity, ...], Lane] = {}
+        self.ledgers: dict[tuple[Identity, ...], CallLedger] = {}
+        """Of these lanes."""
+        self.other_calls: CallLedger
+        """Of calls that an earlier run sent for no lane of this one."""
         self.gates: Mapping[Identity, Gate] = {}
         """By route; those of one account share one."""
         self.submission_numbers = count(submissions.last_submission(store) + 1)
@@ -234,6 +239,9 @@ class _CampaignRun:
             bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
         )
         self.trials.begin(self.recorder)
+        self.other_calls = self._open_ledger(LaneEvents("no lane of this run", self.events, self.warn))
+        for ledger in self.ledgers.values():
+            ledger.begin(self.recorder)
         if self.on_start is not None:
             self.on_start(self.recorder)
         for respondent in np.unique(self.pending.respondents).tolist():
@@ -342,7 +350,7 @@ class _CampaignRun:
             if identity not in self.lanes:
                 self.lanes[identity] = self._open_lane(settings, providers)
             lane = self.lanes[identity]
-            lane.begin(self.recorder)
+            lane.begin()
             left = self.pending.of(*numbers)
             if identity in self.wave_lanes:
                 self.wave_left[identity] = left
@@ -367,7 +375,7 @@ class _CampaignRun:
             if settings.identity not in self.lanes:
                 self.lanes[settings.identity] = self._open_lane(settings, providers)
             lane = self.lanes[settings.identity]
-            lane.begin(self.recorder)
+            lane.begin()
             if first:
                 self.wave_lanes[settings.identity] = self._open_wave_lane(lane, batches)
                 routes.add(number := self.numbers[route_name(settings.routes[0])])
@@ -380,7 +388,7 @@ class _CampaignRun:
     def _leave_out(self, one: OpenSubmission) -> None:
         """Leave a batch alone that no lane of this run collects: it stays reserved, and nobody waits for that."""
         for left in submissions.left_by_respondent(self.store, one.id):
-            budget = self.budgets.get(left.respondent) or BudgetView([self.account])
+            budget = self.budgets[left.respondent]
             reservation = Reservation(left.reserved, left.reserved_tokens)
             budget.hold(reservation, left.lines)
             budget.park(reservation)
@@ -403,32 +411,35 @@ class _CampaignRun:
             folder=waves_folder(self.store.path),
             trials=self.trials,
             judges=judges,
+            ledger=self.ledgers[lane.settings.identity],
             budgets=self.budgets,
             prices={number: self.waves.prices[judge.name] for number, judge in judges.items()},
-            counters=self.counters,
             clock=self.clock,
             events=self.events,
             warn=self.warn,
             polling=self.waves.polling,
             halt=self.halt,
             done_asking=self.done_asking,
-            of_nobody=BudgetView([self.account]),
             numbers=self.submission_numbers,
             cannot_pay=self._cannot_pay,
         )
 
     def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> Lane:
+        lane_events = LaneEvents(lane_name(settings), self.events, self.warn)
+        ledger = self.ledgers[settings.identity] = self._open_ledger(lane_events)
         return Lane(
             settings,
             [self._open_route(way, providers) for way in settings.routes],
-            recorder=self.recorder,
+            ledger=ledger,
             clock=self.clock,
-            counters=self.counters,
             stopping=self.halt,
-            lane_events=LaneEvents(lane_name(settings), self.events, self.warn),
+            lane_events=lane_events,
             strict=self.campaign.strict,
             others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
         )
+
+    def _open_ledger(self, lane_events: LaneEvents) -> CallLedger:
+        return CallLedger(self.recorder, clock=self.clock, counters=self.counters, lane_events=lane_events)
 
     def _open_route(self, way: RouteSettings, providers: Mapping[Identity, Provider]) -> Route:
         number, gate = self.numbers[route_name(way)], self.gates[way.identity]
@@ -462,7 +473,7 @@ class _CampaignRun:
             self.unreadable,
             self._cannot_pay,
             self._on_error,
-            RoundAccount(self.store, self.recorder, self.counters, self.budgets),
+            RoundAccount(self.store, self.recorder, self.budgets, self.ledgers, self.other_calls),
             self.issued,
         )
         try:

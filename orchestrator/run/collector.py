@@ -16,10 +16,11 @@ from venire.arena.records import Outcome, Reply, Request
 from venire.judges.providers.batches.base import BatchAnswer, BatchProvider, BatchStatus
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.trial import VERDICT_FAULTS, TrialRunner
-from venire.orchestrator.lanes.calls import CallCounters, Result
+from venire.orchestrator.lanes.calls import Attempt, Step
 from venire.orchestrator.lanes.lane import CLOSING_FAULTS
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.routes import Route
-from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
+from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine, lines_left, lines_taken, settled_among
 from venire.storage.plans.trial_states import PendingTrial, load
 from venire.storage.store.store import Store
@@ -122,15 +123,15 @@ class Collector:
         trials: TrialRunner,
         *,
         judges: Mapping[int, JudgeSettings],
+        ledger: CallLedger,
         budgets: Mapping[int, BudgetView],
         prices: Mapping[int, TokenPrice],
-        counters: CallCounters,
         clock: Clock,
         max_attempts: int,
     ) -> None:
         self._store, self._route, self._batches, self._trials = store, route, batches, trials
-        self._judges, self._budgets, self._prices = judges, budgets, prices
-        self._counters, self._clock, self._max_attempts = counters, clock, max_attempts
+        self._judges, self._ledger, self._budgets, self._prices = judges, ledger, budgets, prices
+        self._clock, self._max_attempts = clock, max_attempts
         self._recorder: Recorder | None = None
         self._refused: list[_Refused] = []
         self._forbidden: list[_Refused] = []
@@ -277,38 +278,32 @@ class Collector:
         goes_on = len(pending.replies) + 1 == line.step and isinstance(resumed, tuple)
         talk, request = resumed if isinstance(resumed, tuple) else (None, None)
         body = b"" if request is None else self._route.provider.encode(self._route.settings.model, request)
-        result = Result(submission.written_at)
+        attempt = self._attempt(submission, line, judge, request, len(body))
         try:
-            result.reply = self._answered(answer, body, lost=lost)
+            attempt.reply = self._answered(answer, body, lost=lost)
         except CallError as error:
-            result.error = error
-        reservation = Reservation(line.reserved, line.reserved_tokens)
-        cost, tokens, _ = result.paid(self._prices[line.respondent], len(body))
-        counted = line.reserved if cost is None else cost
-        self._budgets[line.respondent].settle(reservation, cost, tokens)
-        self._counters.end(self._route.name, result.fault, 0.0, counted)
-        self._record(submission, line, result, cost, request=request)
-        if result.reply is not None:
+            attempt.error = error
+        self._ledger.settle(attempt)
+        cost = pending.cost + attempt.step.cost
+        if attempt.reply is not None:
             found.answered += 1
-            self._counters.answered += 1
         else:
             found.failed += 1
         if not goes_on or judge is None or talk is None:
             if talk is not None:
                 talk.close()
             return
-        seconds = (self._clock.wall() - submission.written_at).total_seconds()
-        if result.reply is None:
+        if attempt.reply is None:
             talk.close()
-            assert result.error is not None
-            self._failed(pending, judge, line, result.error, pending.cost + counted, seconds, found, answer)
+            assert attempt.error is not None
+            self._failed(pending, judge, line, attempt.error, cost, attempt.latency, found, answer)
             return
         self._settle_refused()
         try:
-            talk.send(result.reply)
+            talk.send(attempt.reply)
         except StopIteration as end:
             outcome: Outcome = end.value
-            self._trials.conclude(pending, judge, outcome, pending.cost + counted, seconds, result.reply)
+            self._trials.conclude(pending, judge, outcome, cost, attempt.latency, attempt.reply)
         else:
             talk.close()
             found.goes_on.append(line.trial)
@@ -321,38 +316,26 @@ class Collector:
             raise TransientError(answer.text, Fault.TRANSIENT)
         return self._batches.read(answer, body)
 
-    def _record(
+    def _attempt(
         self,
         submission: OpenSubmission,
         line: SubmissionLine,
-        result: Result,
-        cost: int | None,
-        *,
+        judge: JudgeSettings | None,
         request: Request | None,
-    ) -> None:
-        assert self._recorder is not None
-        self._recorder.attempt(
-            AttemptRecord(
-                trial=line.trial,
-                step=line.step,
-                number=line.number,
-                lane=submission.lane,
-                sent_at=submission.written_at,
-                latency=(self._clock.wall() - submission.written_at).total_seconds(),
-                waited=0.0,
-                reserved=line.reserved,
-                reserved_tokens=line.reserved_tokens,
-                cost=cost,
-                request_digest=line.digest,
-                fault=result.fault,
-                http_status=result.status,
-                message=None if result.error is None else str(result.error),
-                reply=result.reply,
-                structured=self._route.structured if request is not None and request.schema is not None else None,
-                cut=0 if request is None else request.cut,
-            ),
-            None,
-        )
+        body_bytes: int,
+    ) -> Attempt:
+        """The call of a line, as it was announced and is reserved."""
+        step = Step(line.trial, line.key, line.step, line.number, judge="" if judge is None else judge.name)
+        reservation = Reservation(line.reserved, line.reserved_tokens)
+        attempt = Attempt(step, self._budgets[line.respondent], reservation, lane=submission.lane, route=self._route)
+        attempt.price, attempt.digest, attempt.number = self._prices[line.respondent], line.digest, line.number
+        attempt.sent_at = submission.written_at
+        attempt.latency = (self._clock.wall() - submission.written_at).total_seconds()
+        attempt.body_bytes = body_bytes
+        if request is not None:
+            attempt.cut = request.cut
+            attempt.structured = self._route.structured if request.schema is not None else None
+        return attempt
 
     def _failed(
         self,

@@ -28,8 +28,9 @@ from venire.judges.providers.batches.base import BatchProvider, BatchState, Batc
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.trial import TrialRunner
-from venire.orchestrator.lanes.calls import CallCounters, digest
+from venire.orchestrator.lanes.calls import digest
 from venire.orchestrator.lanes.lane import Lane
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.refusals import refusal_advice
 from venire.orchestrator.lanes.retry import pause_after
 from venire.orchestrator.lanes.routes import Route
@@ -96,10 +97,9 @@ class _Wave:
 class WaveLane:
     """Asks the trials of one lane in waves, through the batch interface of its first route.
 
-    `judges`, `budgets` and `prices` are by respondent number, the prices those of the batch interface; `of_nobody` pays
-    for what was submitted for a judge whose settings have changed since; `numbers` are those of new submissions, which
-    all lanes take from. `cannot_pay` is told of a respondent whose
-    next call no budget covers.
+    `judges`, `budgets` and `prices` are by respondent number, the prices those of the batch interface; `ledger` is the
+    lane's; `numbers` are those of new submissions, which all lanes take from. `cannot_pay` gets a respondent whose next
+    call no budget covers.
     """
 
     def __init__(
@@ -112,16 +112,15 @@ class WaveLane:
         folder: Path,
         trials: TrialRunner,
         judges: Mapping[int, JudgeSettings],
+        ledger: CallLedger,
         budgets: Mapping[int, BudgetView],
         prices: Mapping[int, TokenPrice],
-        counters: CallCounters,
         clock: Clock,
         events: Events,
         warn: Callable[[str], None],
         polling: Polling,
         halt: asyncio.Event,
         done_asking: Container[int],
-        of_nobody: BudgetView,
         numbers: Iterator[int],
         cannot_pay: Callable[[int, str], None],
     ) -> None:
@@ -133,9 +132,9 @@ class WaveLane:
         self._route: Route = lane.routes.all[0]
         self._store, self._campaign, self._folder = store, campaign, folder
         self._trials, self._judges = trials, judges
-        self._budgets = defaultdict(lambda: of_nobody, budgets)
+        self._ledger, self._budgets = ledger, budgets
         self._prices = defaultdict(lambda: max(prices.values(), key=lambda price: price.output), prices)
-        self._counters, self._clock, self._events, self._warn = counters, clock, events, warn
+        self._counters, self._clock, self._events, self._warn = ledger.counters, clock, events, warn
         self._polling, self._halt, self._done_asking = polling, halt, done_asking
         self._cannot_pay, self._numbers = cannot_pay, numbers
         self._recorder: Recorder | None = None
@@ -145,9 +144,9 @@ class WaveLane:
             batches,
             trials,
             judges=judges,
-            budgets=self._budgets,
+            ledger=ledger,
+            budgets=budgets,
             prices=self._prices,
-            counters=counters,
             clock=clock,
             max_attempts=lane.settings.max_attempts,
         )
@@ -304,9 +303,10 @@ class WaveLane:
     def _line(self, pending: PendingTrial, request: Request, body: bytes) -> SubmissionLine:
         step, tokens = len(pending.replies) + 1, worst_case(body)
         money = self._prices[pending.respondent].cost(tokens, request.max_tokens)
+        reserved = self._ledger.reservation(money, tokens + request.max_tokens)
         number = pending.attempts.get(step, 0) + 1
         head = (pending.id, pending.key, pending.respondent, step, number)
-        return SubmissionLine(*head, money, tokens + request.max_tokens, digest(body))
+        return SubmissionLine(*head, reserved.money, reserved.tokens, digest(body))
 
     async def _reserve(self, respondent: int, line: SubmissionLine, *, others_out: bool) -> bool:
         """Set the worst case of a line aside; False where it does not fit while others of this lane are out.

@@ -278,6 +278,25 @@ def test_a_stopped_run_goes_on_without_asking_anything_twice(write: Write, tmp_p
     assert_sound(path)
 
 
+def test_first_tries_of_a_resumed_run_are_no_retries(write: Write, tmp_path: Path) -> None:
+    """The danger: what an earlier run had in flight is on record as unanswered, and its repetition counts as a retry."""
+    path = write()
+    stops: list[Callable[[], None]] = []
+
+    def look(now: Statistics) -> None:
+        if now.answered > 20 and now.in_flight and stops:
+            stop = stops.pop()
+            stop()
+            stop()
+
+    with provider(path, tmp_path, speed=80.0) as address:
+        path = write(judge=address)
+        assert asked(path, progress=look, ready=stops.append).ending is Ending.INTERRUPTED
+        assert any(fault == 8 for _, fault, *_ in rows(path.with_suffix(".duckdb"), _ATTEMPTS))
+        summary = asked(path, HereCrew(3))
+    assert (summary.ending, summary.statistics.retries) == (Ending.COMPLETE, 0)
+
+
 def test_a_key_that_an_actor_lacks_ends_the_run_with_a_sentence(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOME_KEY", raising=False)
     path = write()

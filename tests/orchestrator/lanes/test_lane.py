@@ -30,6 +30,7 @@ from venire.orchestrator.lanes.calls import CallCounters, Step
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import LaneEvents
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Events
@@ -149,14 +150,14 @@ class House:
         route = RouteSettings("openai", None, None, "judge-1")
         settings = LaneSettings((route,), limits, max_attempts=self.attempts)
         self.gate = Gate(settings.limits, self.clock, concurrency=settings.concurrency)
+        lane_events = LaneEvents("judge-1", Events(self.clock), self.told.append)
         return Lane(
             settings,
             [Route(settings.routes[0], 4, self.provider, self.gate, self.clock)],
-            recorder=recorder,
+            ledger=CallLedger(recorder, clock=self.clock, counters=self.counters, lane_events=lane_events),
             clock=self.clock,
-            counters=self.counters,
             stopping=self.stopping,
-            lane_events=LaneEvents("judge-1", Events(self.clock), self.told.append),
+            lane_events=lane_events,
         )
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:

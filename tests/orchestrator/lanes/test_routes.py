@@ -25,6 +25,7 @@ from venire.orchestrator.lanes.circuit import FAILURES
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import LaneEvents
+from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Event, Events
 
@@ -126,14 +127,14 @@ class House:
             Route(route, number, end, gate, self.clock)
             for number, (route, end, gate) in enumerate(zip(routes, self.ends, self.gates, strict=True))
         ]
+        lane_events = LaneEvents("judge-1", Events(self.clock, [self.events.append]), self.told.append)
         self.lane = Lane(
             lane,
             self.routes,
-            recorder=self.kept,
+            ledger=CallLedger(self.kept, clock=self.clock, counters=self.counters, lane_events=lane_events),
             clock=self.clock,
-            counters=self.counters,
             stopping=self.stopping,
-            lane_events=LaneEvents("judge-1", Events(self.clock, [self.events.append]), self.told.append),
+            lane_events=lane_events,
             others_at_work=lambda: self.others_work,
         )
 

@@ -279,7 +279,7 @@ def test_a_stopped_run_goes_on_without_asking_anything_twice(write: Write, tmp_p
 
 
 def test_first_tries_of_a_resumed_run_are_no_retries(write: Write, tmp_path: Path) -> None:
-    """The danger: what an earlier run had in flight is on record as unanswered, and its repetition counts as a retry."""
+    """The danger: what an earlier run had in flight is on record as unanswered, so a first try has a higher number."""
     path = write()
     stops: list[Callable[[], None]] = []
 

@@ -207,7 +207,9 @@ def test_mock_provider_answers_batches_with_their_faults(
         wave.write_bytes(b"".join(line + b"\n" for line in lines))
         made = await batches.submit("wave-1", "judge", wave)
         assert (await batches.status(made.id)).state is BatchState.ENDED
-        return [answer.status async for answer in batches.answers(made.id)]
+        downloads = [[answer async for answer in batches.answers(made.id)] for _ in range(3)]
+        assert len(downloads[0]) != len(downloads[2]) != len(downloads[1]), "downloads are damaged at first"
+        return [answer.status for answer in downloads[2]]
 
     statuses = asyncio.run(script())
     assert None in statuses

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 from ry import Client
 
-from tests.processes import still_running
+from tests.processes import restore_signals, still_running
 from venire.arena.clock import Clock
 from venire.judges.providers import Endpoint, connections, http_provider
 from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
@@ -32,6 +32,11 @@ MAKE_DATABASE = connection.make_database
 # A test that needs more examples says so itself.
 settings.register_profile("venire", max_examples=40, deadline=None)
 settings.load_profile("venire")
+
+
+def pytest_configure() -> None:
+    """Tests that send a signal need it, however the suite was started."""
+    restore_signals()
 
 
 def pytest_collection_finish() -> None:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["listening", "marked", "still_running"]
+__all__ = ["listening", "marked", "restore_signals", "still_running"]
+
+
+def restore_signals() -> None:
+    """Ctrl-C and SIGTERM as a terminal gives them, for this process and those that it starts.
+
+    A shell ignores Ctrl-C for what it starts with `&`, and what is ignored is inherited.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
 
 
 def marked(mark: str) -> Iterator[tuple[int, str]]:

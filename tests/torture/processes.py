@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from tests.processes import restore_signals
+
 __all__ = ["Process", "answer_of", "fork"]
 
 T = TypeVar("T")
@@ -70,8 +72,7 @@ def _in_child(body: Callable[[], object], parent: int, out: Path | None, err: Pa
     code = 70
     try:
         os.setsid()  # Ctrl-C at the rig's terminal is for the rig
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the rig without
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        restore_signals()
         ctypes.CDLL(None).prctl(_DIES_WITH_ITS_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(70)

@@ -107,7 +107,7 @@ def verbs() -> Any:
 def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verbs: Any) -> Callable[..., Done]:
     """Runs a command in this process, on asyncio's own loop, and returns how it ended."""
     monkeypatch.setattr("venire.render.outcome.fast_loop", lambda: None)
-    monkeypatch.setattr("venire.cli.app", verbs)
+    monkeypatch.setattr("venire.cli.verbs.app", verbs)
 
     def run(*words: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["venire", *map(str, words)])

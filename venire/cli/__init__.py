@@ -1,174 +1,28 @@
-"""The command line: one file a verb, errors as sentences, exit codes as documented in the README.
-
-What a verb needs is imported when it runs, so that `venire --help` and mistakes in typing answer at once.
-"""
+"""The command line: one file a verb, errors as sentences, exit codes as documented in the README."""
 
 from __future__ import annotations
 
-import errno
-import resource
-import signal
-import sys
-import threading
-from contextlib import suppress
-from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from venire.cli.signals import ended_by_signals
 
-from venire.arena.errors import InputError, VenireError
-from venire.cli import (
-    annotate,
-    audit,
-    batch,
-    bring,
-    demo,
-    doctor,
-    edit,
-    export,
-    generate,
-    init,
-    mock_provider,
-    parse,
-    parts,
-    place,
-    plan,
-    prices,
-    prompts,
-    rate,
-    reparse,
-    report,
-    run,
-    serve,
-    simulate,
-    sql,
-    status,
-    store,
-    watch,
-)
-from venire.cli.help import HELP, Verb, VerbGroup
+if TYPE_CHECKING:
+    from venire.cli.verbs import app
 
 __all__ = ["app", "main"]
-
-INTERRUPTED = 130
-_MANY_FILES = 10_240
-"""Open files where the system names no limit: macOS allows no more."""
-_OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF})
-
-
-class _Verbs(VerbGroup):
-    """Ends with 130 on Ctrl-C; typer, by its version, would say "Aborted!" and end with 1."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except (KeyboardInterrupt, typer.Abort):
-            _print_error("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-
-
-app = typer.Typer(
-    name="venire",
-    cls=_Verbs,
-    help="Judge language models with language models.",
-    no_args_is_help=True,
-    context_settings=HELP,
-    pretty_exceptions_enable=False,  # its tracebacks print local variables, and a key may be one
-    rich_markup_mode=None,
-)
-
-for name, verb in (
-    ("demo", demo.demo),
-    ("init", init.init),
-    ("doctor", doctor.doctor),
-    ("plan", plan.plan),
-    ("generate", generate.generate),
-    ("edit", edit.edit),
-    ("run", run.run),
-    ("status", status.status),
-    ("watch", watch.watch),
-    ("serve", serve.serve),
-    ("sql", sql.sql),
-    ("rate", rate.rate),
-    ("report", report.report),
-    ("place", place.place),
-    ("annotate", annotate.annotate),
-    ("prices", prices.prices),
-    ("methods", parts.methods),
-    ("formats", parts.formats),
-    ("audit", audit.audit),
-    ("export", export.export),
-    ("simulate", simulate.simulate),
-    ("reparse", reparse.reparse),
-    ("parse", parse.parse),
-    ("mock-provider", mock_provider.mock_provider),
-):
-    app.command(name, cls=Verb)(verb)
-app.add_typer(bring.app, name="import")
-app.add_typer(batch.app, name="batch")
-app.add_typer(prompts.app, name="prompts")
-app.add_typer(store.app, name="store")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"venire {version('venire')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-) -> None:
-    """Judge language models with language models."""
 
 
 def main() -> None:
     """Run the command line; ends the process with the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # None where it was closed, something else under a test
-            stream.reconfigure(errors="backslashreplace")
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM is Ctrl-C, also where no campaign runs
-    _raise_file_limit()
-    try:
-        app()
-    except InputError as error:
-        _print_error(str(error))
-        raise SystemExit(2) from None
-    except VenireError as error:
-        _print_error(str(error))
-        raise SystemExit(1) from None
-    except OSError as error:
-        where = error.filename or ("standard output" if error.errno in _OUTPUT_ENDED else None)
-        reason = error.strerror or str(error)
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            where, reason = None, f"{reason.lower()} (at {where}): raise `ulimit -n`"
-        _print_error(reason if where is None else f"{where}: {reason}")
-        raise SystemExit(2) from None
-    except MemoryError:
-        _print_error("out of memory: what was answered is on disk, and the same command goes on; close other programs")
-        raise SystemExit(1) from None
-    except RuntimeError as error:
-        if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query
-            raise
-        _print_error("interrupted")
-        raise SystemExit(INTERRUPTED) from None
+    with ended_by_signals():
+        from venire.cli.verbs import run_verb
+
+        run_verb()
 
 
-def _raise_file_limit() -> None:
-    """Use all the open files that this process may have: a call in flight needs one."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else hard
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        from venire.cli.verbs import app
 
-
-def _print_error(message: str) -> None:
-    from venire.wording import plain
-
-    if sys.stderr is not None:
-        sys.stderr.write("venire: " + "\n".join(plain(line) for line in message.split("\n")) + "\n")
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

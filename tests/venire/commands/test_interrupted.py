@@ -1,0 +1,50 @@
+"""A signal while a command starts: no traceback, and the status of an interrupted command."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+START = """
+import signal, sys
+from venire.cli import main
+
+class Sends:
+    def find_spec(self, name, *rest):
+        if name == {module!r}:
+            signal.raise_signal({number})
+
+sys.meta_path.insert(0, Sends())
+sys.argv = ["venire", *{words!r}]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        (["status", "nowhere"], "typer"),
+        (["status", "nowhere"], "venire.cli.run"),
+        (["run", "nowhere.toml"], "venire.session"),
+        (["rate", "nowhere.csv"], "duckdb"),
+    ],
+)
+def test_a_signal_during_an_import_ends_a_command_with_a_word(
+    words: list[str], module: str, number: signal.Signals
+) -> None:
+    script = START.format(module=module, number=int(number), words=words)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "venire: interrupted\n")
+
+
+def test_a_ctrl_c_in_a_callback_is_not_lost() -> None:
+    """Python prints and forgets what a callback raises, and imports have some: the command went on."""
+    script = START.format(module="duckdb", number=0, words=["rate", "nowhere.csv"])
+    lost = "weakref.finalize(Sends(), signal.raise_signal, signal.SIGINT)"
+    script = script.replace("signal.raise_signal(0)", f"import weakref; {lost}")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "venire: interrupted\n")

@@ -124,7 +124,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("methods",),
     ),
     "venire": (
-        ("wording", "status", "loops", "endpoints", "feedback", "boards", "conversations"),
+        ("wording", "status", "loops", "endpoints", "prices", "feedback", "boards", "conversations"),
         ("annotation",),
         ("live", "reading"),
         ("session",),

@@ -20,6 +20,7 @@ from venire.endpoints import open_crew
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.respondents import editing, generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.prices import price_warnings
 from venire.session import Embedded, Session
 from venire.storage.read.selecting import select
 
@@ -243,9 +244,16 @@ def _run(
     ):
         if retry_failed:
             session.retry_failed()
+        if warn is not None:
+            _say_prices(session, warn)
         summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)
         rated = not session.campaign.writes and summary.progress.settled > 0
         return RunResult(summary, settings.store, _board(session) if rated else None)
+
+
+def _say_prices(session: Session, warn: Callable[[str], None]) -> None:
+    for sentence in price_warnings(session.campaign.judges):
+        warn(sentence)
 
 
 def _board(session: Session) -> Board | None:
@@ -436,6 +444,8 @@ def place(
         if retry_failed:
             session.retry_failed()
         forecast_placement(session, prepared)  # refuses a budget below one battle
+        if warn is not None:
+            _say_prices(session, warn)
         session.run(environ=environ, embedded=embedded, progress=progress, warn=warn)
         return place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
 

@@ -19,7 +19,7 @@ from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, Ro
 from venire.arena.errors import CallError, InputError
 from venire.arena.records import Request
 from venire.endpoints import open_routes, read_secrets
-from venire.session import judge_price
+from venire.prices import judge_price, price_warnings
 from venire.wording import money
 
 __all__ = ["HealthFinding", "ask_endpoints", "endpoints_to_ask", "examine_campaign", "examine_machine", "highest_price"]
@@ -128,7 +128,9 @@ def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str] | No
         else:
             rates = f"{money(price.input)} in, {money(price.output)} out, per million tokens"
             table = "" if judge.free or judge.price is not None else ", by the table of litellm"
-            yield HealthFinding(f"price of {judge.name}", "ok", "free" if judge.free else rates + table)
+            strange = "; ".join(price_warnings([judge]))
+            says = strange or ("free" if judge.free else rates + table)
+            yield HealthFinding(f"price of {judge.name}", "warning" if strange else "ok", says)
 
 
 def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str] | None) -> list[JudgeSettings]:

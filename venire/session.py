@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import BATCH_PART, REPLICAS, CampaignSettings, DataSettings, JudgeSettings, TokenPrice
+from venire.arena.campaigns import REPLICAS, CampaignSettings, DataSettings, JudgeSettings
 from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
@@ -23,7 +23,6 @@ from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference, resolve
 from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, open_routes, read_secrets
 from venire.judges.providers import PROVIDERS
-from venire.judges.providers.vendors import find_price
 from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
@@ -42,6 +41,7 @@ from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
 from venire.orchestrator.run.wave_lane import Polling
+from venire.prices import batch_price, judge_price
 from venire.reports.wording import few
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from venire.orchestrator.engines.remote import Crew, RemoteEngine
     from venire.reports.board import Board
 
-__all__ = ["Embedded", "Session", "answer_key", "batch_price", "even_faults", "is_embedded", "judge_price"]
+__all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded"]
 
 _SQL_MEMORY = 256 << 20
 """A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
@@ -555,29 +555,3 @@ def _sources(data: DataSettings) -> list[tuple[TableKind, Path]]:
         ("elo", data.elo),
     )
     return [(kind, path) for kind, path in named if path is not None]
-
-
-def judge_price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
-    """The price of a judge's tokens. Raises InputError where neither the campaign nor the price table has one."""
-    if judge.free:
-        return TokenPrice(0, 0)
-    price = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
-    if price is None:
-        raise InputError(
-            f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}: add "
-            "price = { input = DOLLARS, output = DOLLARS } per million tokens, or free = true"
-        )
-    return price
-
-
-def batch_price(judge: JudgeSettings, price: TokenPrice) -> TokenPrice:
-    """The price of a judge's tokens by its batch interface, where the live price is `price`.
-
-    What is given in the file counts, then the part of the live price that vendors charge; files for a server of one's
-    own are at the live price.
-    """
-    batch = judge.lane.batch
-    if batch is not None and batch.price is not None:
-        return batch.price
-    live = judge.lane.routes[0].price or price
-    return live if batch is not None and batch.form == "file" else live.times(BATCH_PART)

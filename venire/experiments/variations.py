@@ -22,6 +22,7 @@ from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
 from venire.judges.providers.vendors import find_price
 from venire.orchestrator.policies import POLICIES
+from venire.prices import check_prices
 from venire.simulation.judge import load_profiles, model_name, parse_model
 from venire.wording import money
 
@@ -140,6 +141,7 @@ def simulated(campaign: CampaignSettings, wanted: Sequence[str]) -> tuple[StandI
     taken: dict[str, int] = {}
     found, real = [], 0
     for judge in campaign.judges:
+        check_prices(campaign, judge)
         if judge.origin is Origin.SIMULATED and judge.name not in named:
             found.append(_priced(judge, parse_model(judge.model)[0].name, ()))
             continue

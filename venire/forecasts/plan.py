@@ -17,6 +17,7 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanIntervals
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign
 from venire.orchestrator.planning.plan_state import PlanInputs
+from venire.prices import price_warnings
 from venire.ratings.design.optimal_design import optimal_design
 from venire.session import Session
 from venire.status import MIN_INSTRUCTIONS
@@ -69,7 +70,8 @@ def _phases(campaign: CampaignSettings, planned: PlannedCampaign) -> dict[str, A
 
 
 def plan_warnings(session: Session) -> Iterator[str]:
-    """Warnings about too few instructions, a sentence each."""
+    """Warnings about prices that are hardly true and about too few instructions, a sentence each."""
+    yield from price_warnings(session.campaign.judges)
     many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
     if not session.campaign.pair_judges:
         return

@@ -26,12 +26,13 @@ from venire.arena.records import Origin, Rating, Shape
 from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
+from venire.prices import judge_price
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.validation import check_level
 from venire.ratings.design.placement import fit_board
 from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.soft_elo.conformal import conformal_rank
-from venire.session import is_embedded, judge_price
+from venire.session import is_embedded
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store

@@ -13,6 +13,7 @@ from venire.orchestrator.recording.ending import Ending
 from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
 from venire.placement.run import PlacementForecast, forecast_placement, placement_session
+from venire.prices import price_warnings
 from venire.ratings.design.placement import PlacedElo, Placement
 from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
 from venire.render.screen import progress, tabulate, warning_printer
@@ -68,6 +69,8 @@ def _show_prepared(screen: Console, session: Session, prepared: PreparedPlacemen
         screen.print(
             f"{prepared.already} judgments of it are on the board already: they count, and are not asked again"
         )
+    for sentence in price_warnings(session.campaign.judges):
+        screen.print(plain(sentence), style="yellow")
     if paid := session.spending.nano:
         screen.print(f"{money(paid)} is spent on it already, {session.progress.settled} verdicts are there")
 

@@ -77,7 +77,7 @@ def show_plan(screen: Console, session: Session) -> None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
     for sentence in plan_warnings(session):
-        screen.print(sentence, style="yellow")
+        screen.print(plain(sentence), style="yellow")
     show_recovered(screen, recovered(session.store))
     if session.released[0]:
         calls, nano = session.released

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import venire as vn
+from venire.arena.errors import InputError
+
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
@@ -34,3 +39,74 @@ def test_a_plan_says_whose_prices_are_from_the_table(venire: Venire, write_campa
     assert "prices of gpt-4o-mini: the table of litellm" in done.out + done.err
     given = venire("plan", write_campaign(name="given.toml", judges=judge.format("price = { input = 1, output = 1 }")))
     assert "prices of" not in given.out + given.err
+
+
+PER_TOKEN = "{ input = 0.00000015, output = 0.0000006 }"
+"""As many tables quote gpt-4o-mini: dollars per token."""
+TRUE = "{ input = 0.15, output = 0.60 }"
+MINI = 'model = "gpt-4o-mini"\nbase_url = "http://127.0.0.1:9/v1"\n'
+FALLBACK = '[[judge.fallback]]\nbase_url = "http://127.0.0.1:9/v2"\nprice = '
+
+
+@pytest.mark.parametrize(
+    ("lines", "key"),
+    [
+        (f"[[judge]]\n{MINI}price = {PER_TOKEN}\n", "price.input"),
+        (f"[[judge]]\n{MINI}price = {{ input = 0.15, output = 0.60, cached = 0.00000007 }}\n", "price.cached"),
+        (f"[[judge]]\n{MINI}price = {{ input = 0.15, output = 0.60, written = 0.0001 }}\n", "price.written"),
+        (f"[[judge]]\n{MINI}price = {TRUE}\n{FALLBACK}{PER_TOKEN}\n", "fallback[1].price.input"),
+        (f"[[judge]]\n{MINI}free = true\n{FALLBACK}{PER_TOKEN}\n", "fallback[1].price.input"),
+        (f'[[judge]]\n{MINI}price = {TRUE}\ntransport = "batch"\nbatch_price = {PER_TOKEN}\n', "batch_price.input"),
+        (f"[[judge]]\n{MINI}price = {{ input = 0, output = 0 }}\n", "free = true"),
+    ],
+)
+def test_a_price_that_no_model_has_is_refused_before_anything_is_asked(
+    venire: Venire, write_campaign: Write, lines: str, key: str
+) -> None:
+    """A price per token in place of one per million makes a cap of money a million times too high."""
+    file = write_campaign(judges=lines)
+    for words in (["plan", file], ["run", file, "--yes"], ["simulate", file, "--as", "gpt-4-0613", "--seeds", "1"]):
+        done = venire(*words)
+        assert done.code == 2, words
+        assert key in done.err, words
+    assert not file.with_suffix(".duckdb").exists()
+    done = venire("doctor", file)
+    assert done.code == 1
+    assert key in done.out
+
+
+@pytest.mark.parametrize(("table", "verb"), [("contestant", "generate"), ("editor", "edit")])
+def test_the_price_of_a_writer_is_held_to_the_same(
+    venire: Venire, write_campaign: Write, table: str, verb: str
+) -> None:
+    file = write_campaign(more=f'[[{table}]]\nname = "echo"\n{MINI}price = {PER_TOKEN}\n')
+    done = venire(verb, file, "--yes")
+    assert (done.code, "times 1,000,000" in done.err) == (2, True)
+    assert "has input = 0.15" in done.err
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("price = { input = 0.0025, output = 0.60 }", "price.input is $0.0025 per million tokens, 1/60 of the $0.15"),
+        ("price = { input = 0.15, output = 2.0 }", "price.output is $2 per million tokens, 3.33 times the $0.6"),
+        (f"price = {TRUE}\n{FALLBACK}{{ input = 0.01, output = 0.60 }}", "fallback[1].price.input"),
+        (f'price = {TRUE}\ntransport = "batch"\nbatch_price = {{ input = 0.02, output = 0.3 }}', "batch_price.input"),
+    ],
+)
+def test_a_price_far_from_the_known_one_is_said_by_plan_doctor_and_python(
+    venire: Venire, write_campaign: Write, lines: str, says: str
+) -> None:
+    file = write_campaign(judges=f"[[judge]]\n{MINI}{lines}\n")
+    assert any(says in one for one in venire("plan", file, "--json").json()["warnings"])
+    (found,) = [one for one in venire("doctor", file, "--json").json()["findings"] if "price" in one["subject"]]
+    assert (found["state"], says in found["says"]) == ("warning", True)
+    said: list[str] = []
+    with pytest.raises(InputError):  # nobody answers there
+        vn.run(file, warn=said.append)
+    assert any(says in one for one in said)
+
+
+def test_a_price_near_the_known_one_is_used_without_a_word(venire: Venire, write_campaign: Write) -> None:
+    file = write_campaign(judges=f"[[judge]]\n{MINI}price = {{ input = 0.2, output = 0.9, cached = 0.05 }}\n")
+    assert venire("plan", file, "--json").json()["warnings"] == []

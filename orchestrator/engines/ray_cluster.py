@@ -30,6 +30,10 @@ _OBJECT_STORE = 80 << 20
 
 _CONNECT_SECONDS = 5.0
 
+_HTTP2_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""A frame without settings: Ray speaks gRPC, and each side of that begins with one."""
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _HTTP2_SETTINGS
+
 _VITAL = frozenset({"raylet", "gcs_server"})
 """Ray's names of the processes without which it starts no other; the raylet ends with either of its agents."""
 
@@ -253,14 +257,21 @@ def _no_cluster(address: str, why: str) -> str:
 
 
 def _refuse_unreachable(address: str) -> None:
-    """Raises InputError where nobody listens, at once: Ray itself would try for a minute and then end the process."""
+    """Raises InputError within seconds where no server of gRPC answers: Ray itself would try for two minutes."""
     if address == "auto":
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+        with socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS) as probe:
+            probe.settimeout(_CONNECT_SECONDS)
+            if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+                return  # it answers to nothing but a handshake
+            probe.sendall(_HTTP2_PREFACE)
+            answer = probe.recv(len(_HTTP2_SETTINGS), socket.MSG_WAITALL)
     except (OSError, OverflowError) as error:
         raise InputError(_no_cluster(address, str(error))) from None
+    if answer[3:4] != _HTTP2_SETTINGS[3:4]:
+        raise InputError(_no_cluster(address, "who listens there is no Ray"))
 
 
 @contextmanager

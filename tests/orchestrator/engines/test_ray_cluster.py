@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from venire.arena.errors import InputError
+from venire.orchestrator.engines import ray_cluster
 from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
 
 
@@ -46,6 +48,32 @@ def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
         server.bind(("127.0.0.1", 0))  # taken, so that nobody else listens there
         address = f"127.0.0.1:{server.getsockname()[1]}"
         assert f"no Ray cluster answers at {address}" in driven(JOIN, address)
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"", None])
+def test_a_port_of_something_else_than_ray_is_refused_within_seconds(
+    answer: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "_CONNECT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+        def serve() -> socket.socket:
+            client, _ = server.accept()
+            if answer is not None:
+                client.recv(100)
+                client.sendall(answer)
+                client.shutdown(socket.SHUT_WR)
+            return client
+
+        client = pool.submit(serve)
+        with (
+            pytest.raises(InputError, match=f"^no Ray cluster answers at {address} "),
+            cluster(EngineChoice("ray", address)),
+        ):
+            pass
+        client.result().close()
 
 
 @pytest.mark.ray

@@ -8,14 +8,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import TemporaryDirectory, gettempdir, mkdtemp
 from typing import Any
 
 from venire.arena.errors import InputError
@@ -158,17 +156,20 @@ def connection(choice: EngineChoice, environ: Mapping[str, str] | None = None) -
             with _join(choice.address, settings):
                 yield Connection(ray)
             return
-        own = Connection(ray, lambda: _start(environ or {}, settings))
-        try:
-            own.start()
-            yield own
-        finally:
-            own.close()
+        home = os.environ.get("RAY_TMPDIR", _TEMPORARY)
+        # One folder for all starts: what outlives a killed process by seconds still writes into that of its own start.
+        with TemporaryDirectory(prefix="venire-ray-", dir=home, ignore_cleanup_errors=True) as folder:
+            own = Connection(ray, lambda: _start(environ or {}, settings, mkdtemp(dir=folder, prefix="")))
+            try:
+                own.start()
+                yield own
+            finally:
+                own.close()
 
 
 @contextmanager
-def _start(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Iterator[None]:
-    """A cluster of this machine, on loopback.
+def _start(environ: Mapping[str, str], settings: Mapping[str, Any], folder: str) -> Iterator[None]:
+    """A cluster of this machine, on loopback, with its files in a folder.
 
     Ray takes an address that others reach, and listens on all of them, even if it is given 127.0.0.1, unless it is set
     to have no clusters of several machines, as it is by default on macOS. The setting is read at its first import, and
@@ -177,28 +178,26 @@ def _start(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Iterator[
     import ray
     from ray._private import ray_constants
 
-    home = os.environ.get("RAY_TMPDIR", _TEMPORARY)
-    with TemporaryDirectory(prefix="venire-ray-", dir=home, ignore_cleanup_errors=True) as folder:
-        may_be_reached = ray_constants.ENABLE_RAY_CLUSTER
-        try:
-            ray_constants.ENABLE_RAY_CLUSTER = False
-            temporary = Path(folder, "tmp")  # what a killed process leaves goes with the cluster
-            temporary.mkdir()
-            always = {ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR: "0", "TMPDIR": str(temporary)}
-            gettempdir()  # this process keeps its own
-            with _environment(environ, always):
-                _connect(
-                    address="local",
-                    num_cpus=os.cpu_count(),
-                    include_dashboard=False,
-                    object_store_memory=_OBJECT_STORE,
-                    _temp_dir=folder,
-                    **settings,
-                )
-            yield
-        finally:
-            ray_constants.ENABLE_RAY_CLUSTER = may_be_reached
-            ray.shutdown(wait_for_processes=True)
+    may_be_reached = ray_constants.ENABLE_RAY_CLUSTER
+    try:
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        temporary = Path(folder, "tmp")  # what a killed process leaves goes with the cluster
+        temporary.mkdir()
+        always = {ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR: "0", "TMPDIR": str(temporary)}
+        gettempdir()  # this process keeps its own
+        with _environment(environ, always):
+            _connect(
+                address="local",
+                num_cpus=os.cpu_count(),
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE,
+                _temp_dir=folder,
+                **settings,
+            )
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = may_be_reached
+        ray.shutdown(wait_for_processes=True)
 
 
 @contextmanager
@@ -238,15 +237,16 @@ def _quiet() -> Iterator[None]:
 
 
 def _connect(**settings: Any) -> None:
-    """Call `ray.init`, and keep this process's answer to SIGTERM, which Ray replaces by its own."""
+    """Call `ray.init`, and keep this process's answer to SIGTERM: Ray's own ends the process without a word."""
     import ray
+    from ray._private import utils
 
-    before = signal.getsignal(signal.SIGTERM)
+    answered = utils.set_sigterm_handler
+    utils.set_sigterm_handler = lambda handler: None
     try:
         ray.init(**settings)
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        utils.set_sigterm_handler = answered
 
 
 def _no_cluster(address: str, why: str) -> str:

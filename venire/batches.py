@@ -24,6 +24,10 @@ from venire.storage.store.store import Store
 __all__ = ["BatchAtProvider", "ask_providers", "cancel"]
 
 _GONE = 404
+_UNPROVEN = (
+    "found in its provider's list by its size and time alone, so that it may be somebody else's: not cancelled; the "
+    "next run reads its answers once it has ended"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +61,36 @@ def ask_providers(
     StoreHeldError while a run owns the store: that looks at its batches itself.
     """
     with open_store(store, create=False) as opened:
-        return [
-            _at_provider(opened, campaign.name, one, environ, lambda batches, which: batches.status(which))
-            for campaign, one in _out(opened, name)
-        ]
+        return [_at_provider(opened, campaign.name, one, environ, _show) for campaign, one in _out(opened, name)]
 
 
 def cancel(store: Path, name: str | None = None, *, environ: Mapping[str, str] | None = None) -> list[BatchAtProvider]:
     """Ask providers to end the batches of a store that are out; `name` is one of them, None: all.
 
-    What was answered by then is taken in by the next run of the campaign, which asks the rest again. A batch that was
-    never sent, or that its provider does not know any more, is closed here: calls that may have been answered count at
-    what was reserved for them. Raises as `ask_providers`.
+    What was answered by then is taken in by the next run of the campaign, which asks the rest again. One that is not
+    proved to be ours is not cancelled. A batch that was never sent, or that its provider does not know any more, is
+    closed here: calls that may have been answered count at what was reserved for them. Raises as `ask_providers`.
     """
     found = []
     with open_store(store, create=False) as opened:
         for campaign, one in _out(opened, name):
-            if one.provider_id is None:
-                asked = BatchAtProvider(
-                    campaign.name, one, None, "not confirmed when it was sent: the next run looks for it"
-                )
-            else:
-                asked = _at_provider(
-                    opened, campaign.name, one, environ, lambda batches, which: batches.cancel(which), gone=True
-                )
-                if asked.status is not None:
-                    _note(opened, one, "cancelling", "asked for by venire batch cancel")
+            adopted = any(row.adopted for row in submissions.open_submissions(opened, campaign.id) if row.id == one.id)
+            ask = _show if adopted else _cancel
+            asked = _at_provider(opened, campaign.name, one, environ, ask, gone=True)
+            if asked.status is not None and adopted:
+                asked = replace(asked, status=None, problem=_UNPROVEN)
+            elif asked.status is not None:
+                _note(opened, one, "cancelling", "asked for by venire batch cancel")
             found.append(asked)
     return found
+
+
+def _show(batches: BatchProvider, batch: str) -> Awaitable[BatchStatus]:
+    return batches.status(batch)
+
+
+def _cancel(batches: BatchProvider, batch: str) -> Awaitable[BatchStatus]:
+    return batches.cancel(batch)
 
 
 def _out(store: Store, name: str | None) -> list[tuple[frames.CampaignRow, SubmissionRow]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from venire.arena.campaigns import Limits
 
-__all__ = ["MAX_WAIT", "read_limits", "retry_after"]
+__all__ = ["MAX_WAIT", "date_of", "read_limits", "retry_after"]
 
 MAX_WAIT = 90_000.0
 """Seconds, 25 hours: a longer wait is taken for nonsense and ignored, since no vendor counts in more than a day."""
@@ -85,7 +85,7 @@ def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) 
     harm; else from `now`. A wait of more than `MAX_WAIT` is passed over.
     """
     fields = _lower_headers(headers, body)
-    now = _date(fields.get("date", "")) or now
+    now = date_of(fields.get("date", "")) or now
     asked = _asked_wait(fields, now)
     if asked is None:
         asked = _plausible(_seconds(_delay_inside(body), now))
@@ -106,7 +106,7 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
     no longer than that. None where nothing is said that can be read.
     """
     fields = _lower_headers(headers, None)
-    now = _date(fields.get("date", "")) or now
+    now = date_of(fields.get("date", "")) or now
     asked = _asked_wait(fields, now)
     limits: dict[str, int] = {}
     hold = 0.0
@@ -139,7 +139,7 @@ def _asked_wait(fields: Mapping[str, str], now: datetime) -> float | None:
             return milliseconds / 1000
     asked = fields.get("retry-after", "")
     seconds = _number(asked)
-    if seconds is None and (until := _date(asked)) is not None:
+    if seconds is None and (until := date_of(asked)) is not None:
         seconds = (until - now).total_seconds()
     return _plausible(seconds)
 
@@ -199,7 +199,7 @@ def _seconds(text: str, now: datetime) -> float | None:
         return number / (1 if number < 100 * _EPOCH else 1000) - now.timestamp()
     if text and (parts := _DURATION.fullmatch(text.lower())):
         return sum(float(part) * unit for part, unit in zip(parts.groups(), _UNITS, strict=True) if part)
-    moment = _date(text)
+    moment = date_of(text)
     return None if moment is None else (moment - now).total_seconds()
 
 
@@ -220,7 +220,7 @@ def _count(text: str) -> int | None:
     return int(value) if value is not None and 1 <= value <= _MAX_FIGURE else None
 
 
-def _date(text: str) -> datetime | None:
+def date_of(text: str) -> datetime | None:
     """A moment as HTTP or RFC 3339 writes it."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:

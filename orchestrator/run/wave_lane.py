@@ -24,7 +24,7 @@ from venire.arena.campaigns import BatchSettings, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, TransientError
 from venire.arena.records import Outcome, Request
-from venire.judges.providers.batches.base import BatchProvider, BatchState, BatchStatus
+from venire.judges.providers.batches.base import CLOCK_SKEW, BatchProvider, BatchState, BatchStatus
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.trial import TrialRunner
@@ -61,8 +61,8 @@ _LOOKS = 2
 _READINGS, _PATIENCE = 6, 10
 """How often the answers of a batch are read, and for how many of the longest pauses at least, before results that its
 provider counts and does not hand out are lost."""
-_CLOCK_SKEW = timedelta(minutes=10)
-"""How much earlier than we a provider may date a batch."""
+_SLACK = timedelta(seconds=5)
+"""How much earlier than the writing of its submission a batch may be dated by our clock: dates are in whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,8 @@ class _Wave:
     """Whether the provider surely has none of it, since sending its file failed in this run."""
     looked_for: int = 0
     """How often the provider's list was searched for it in vain."""
+    in_doubt: bool = False
+    """Whether it was said that another batch may be it."""
     found: Collected = field(default_factory=Collected)
     """What came of it so far in this run."""
     is_lost: bool = False
@@ -154,6 +156,8 @@ class WaveLane:
         self._most_lines = min(most, batches.limits.lines)
         self.waves: dict[int, _Wave] = {}
         """What is out, by the number of the submission."""
+        self._keeps_names = batches.keeps_names
+        """Whether a list without our name is one without our batch; not so at a gateway that drops names."""
         self._had_strays = False
         self._had_full_queue = self._queue_is_full = False
         """Whether a wave was refused, once or just now, for what else is waiting: then no other is sent until some of
@@ -379,15 +383,19 @@ class WaveLane:
             self.lane.close(f"{error}{refusal_advice(error)}")
             return await self._return(wave, str(error))
         wave.unsent = False
+        self._keeps_names = self._keeps_names and status.name == one.name
         await self._confirm(wave, status)
         if self._events.active:
             size = {"lines": one.lines, "bytes": one.bytes, "reserved_nano": one.reserved}
             self._events.emit("batch.submitted", route=self._route.name, name=one.name, provider_id=status.id, **size)
         return []
 
-    async def _confirm(self, wave: _Wave, status: BatchStatus, *, adopted: bool = False) -> None:
-        """Put on record under which id the provider has a submission; `adopted`: by its list, which may be wrong."""
-        how = "found in the provider's list" if adopted else ""
+    async def _confirm(self, wave: _Wave, status: BatchStatus, how: str = "") -> None:
+        """Put on record under which id the provider has a submission; `how` it was found, where not by its answer.
+
+        One that has not our name is adopted: whether it is ours is known by its answers, so that it is never cancelled.
+        """
+        adopted = bool(how) and status.name != wave.submission.name
         await self._note(wave, "adopted" if adopted else "sent", status.id, how)
         wave.submission = replace(wave.submission, provider_id=status.id, adopted=adopted)
         wave.status = status
@@ -447,9 +455,10 @@ class WaveLane:
     async def _look_at(self, wave: _Wave, planned: Mapping[int, int], ask_live: AskLive) -> tuple[bool, list[int]]:
         if wave.unsent:
             return False, await self._send_file(wave)
-        if wave.submission.provider_id is None:
+        one = wave.submission
+        if one.provider_id is None:
             return await self._find(wave)
-        before, provider_id = wave.status, wave.submission.provider_id
+        before, provider_id = wave.status, one.provider_id
         status = wave.status = await self.batches.status(provider_id)
         if status.state is BatchState.REFUSED:
             return not status.may_pass, await self._take_refusal(wave, status)
@@ -460,7 +469,7 @@ class WaveLane:
             late = self._age(wave) > (self._settings.max_wait or inf)
             return True, self._give_up(found, planned, ask_live) if late else found.goes_on
         longest = self._settings.max_wait
-        if longest is not None and self._age(wave) > longest and not wave.submission.cancelling:
+        if longest is not None and self._age(wave) > longest and not (one.adopted or one.cancelling):
             wave.submission = replace(wave.submission, cancelling=True)
             try:
                 wave.status = await self.batches.cancel(provider_id)
@@ -476,22 +485,46 @@ class WaveLane:
         return (self._clock.wall() - wave.submission.written_at).total_seconds()
 
     async def _find(self, wave: _Wave) -> tuple[bool, list[int]]:
-        """Look for a batch that was not confirmed when it was sent; where it is surely not there, return its trials."""
+        """Look for a batch that was not confirmed when it was sent; where it is surely not there, return its trials.
+
+        A name proves that it is ours. In a list without names one of its size that was made since then may be: that is
+        waited for, and once it has ended its answers say whose it is.
+        """
         one = wave.submission
         taken = submissions.taken_batches(self._store, one.id)
-        for status in await self.batches.batches(one.written_at - _CLOCK_SKEW):
-            is_ours = status.name == one.name if self.batches.keeps_names else status.lines == one.lines
-            if is_ours and status.id not in taken:
-                await self._confirm(wave, status, adopted=True)
+        listed = [
+            status for status in await self.batches.batches(one.written_at - CLOCK_SKEW) if status.id not in taken
+        ]
+        for status in listed:
+            if status.name == one.name:
+                await self._confirm(wave, status, "found in the provider's list by its name")
+                return True, []
+        maybe = [] if self._keeps_names else [status for status in listed if _may_be(status, one)]
+        for status in maybe:
+            if (await self.batches.status(status.id)).state is BatchState.ENDED:
+                await self._confirm(wave, status, "found in the provider's list by its size and time")
                 return True, []
         # One of the same size that was adopted may turn out to be this one.
-        others = (other.submission for other in self.waves.values() if not self.batches.keeps_names)
-        if any(other.adopted and other.lines == one.lines for other in others):
+        others = () if self._keeps_names else (other.submission for other in self.waves.values())
+        if maybe or any(other.adopted and other.lines == one.lines for other in others):
+            self._say_doubt(wave, maybe)
+            wave.looked_for = 0
             return False, []
         wave.looked_for += 1
         if wave.looked_for < _LOOKS or self._age(wave) < self._polling.longest:
             return False, []
         return True, await self._return(wave, "the provider has no such batch")
+
+    def _say_doubt(self, wave: _Wave, maybe: Sequence[BatchStatus]) -> None:
+        """Say once why a submission is neither out nor sent again."""
+        if maybe and not wave.in_doubt:
+            wave.in_doubt = True
+            ids = ", ".join(status.id for status in maybe[:3]) + (", ..." if len(maybe) > 3 else "")
+            self._warn(
+                f"{self._route.name}: {ids} of {wave.submission.lines:,} requests may be batch {wave.submission.name} "
+                "or somebody else's: its answers will say so once it has ended; until then it is not cancelled, and "
+                "nothing is sent again"
+            )
 
     async def _take_refusal(self, wave: _Wave, status: BatchStatus) -> list[int]:
         """A file was refused as a whole: smaller ones are tried where that may help, else the lane is closed."""
@@ -584,6 +617,13 @@ class WaveLane:
         else:
             self.left_for_later += len(numbers)
         return goes_on
+
+
+def _may_be(status: BatchStatus, one: OpenSubmission) -> bool:
+    """Whether a batch without a name may be a submission, by its size and time."""
+    if status.name or status.lines not in (0, one.lines):
+        return False
+    return status.created_at is None or status.created_at >= one.written_at - _SLACK
 
 
 def _summary(found: Collected, status: BatchStatus) -> str:

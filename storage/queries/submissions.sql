@@ -41,7 +41,7 @@ select l.submission, l.trial from submission_line l join open_submission s on s.
 -- A line that was returned and sent again has the same number: its attempt is known by its time, that of its submission.
 select s.id, s.name, n.name route, s.lines, s.bytes, s.reserved, s.written_at,
   coalesce(d.collected, 0) collected, coalesce(d.answered, 0) answered, coalesce(d.paid, 0) paid,
-  (select arg_max(e.provider_id, e.rowid) from submission_event e where e.submission = s.id and e.provider_id is not null) provider_id,
+  (select arg_max_null(if(e.kind = 'mistaken', null, e.provider_id), e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')) provider_id,
   (select arg_max(e.kind, e.rowid) from submission_event e where e.submission = s.id) kind,
   (select arg_max(e.detail, e.rowid) from submission_event e where e.submission = s.id) detail,
   (select max(e.happened_at) from submission_event e where e.submission = s.id) happened_at

@@ -14,7 +14,14 @@ from venire.wording import duration, money, plain
 
 __all__ = ["show_batches", "show_batches_out", "show_providers"]
 
-_STATES = {None: "not confirmed", "sent": "out", "cancelling": "being cancelled", "mistaken": "not confirmed"}
+_STATES = {
+    None: "not confirmed",
+    "sent": "out",
+    "cancelling": "being cancelled",
+    "adopted": "perhaps ours",
+    "mistaken": "not confirmed",
+    "incomplete": "ended, results missing",
+}
 
 
 def show_batches(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:

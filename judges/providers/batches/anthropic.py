@@ -80,7 +80,7 @@ class AnthropicBatches(HttpBatches):
         while True:
             path = f"messages/batches?limit={_PAGE}" + (f"&after_id={path_of(after)}" if after else "")
             page = await self.call("GET", path)
-            listed = [_status(one) for one in page.get("data") or () if isinstance(one, dict)]
+            listed = [self.by_our_clock(_status(one)) for one in page.get("data") or () if isinstance(one, dict)]
             found += [one for one in listed if one.created_at is None or one.created_at >= since]
             older = any(one.created_at is not None and one.created_at < since for one in listed)
             if older or not listed or not page.get("has_more") or listed[-1].id == after:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
 from venire.arena.records import Reply
 
-__all__ = ["BatchAnswer", "BatchLimits", "BatchProvider", "BatchState", "BatchStatus"]
+__all__ = ["CLOCK_SKEW", "BatchAnswer", "BatchLimits", "BatchProvider", "BatchState", "BatchStatus"]
+
+CLOCK_SKEW = timedelta(minutes=10)
+"""How much earlier than we a provider may date a batch, where nothing says what its clock shows."""
 
 
 class BatchState(Enum):
@@ -81,7 +84,8 @@ class BatchProvider(Protocol):
 
     limits: BatchLimits
     keeps_names: bool
-    """Whether a batch can be recognised by the name that it was submitted with."""
+    """Whether the list has a batch with the name that it was submitted with, which proves that it is ours; in a list
+    without names that is proved by answers to our lines alone."""
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         """One line of a wave's file, without its line end, for the body that `Provider.encode` made.
@@ -100,7 +104,10 @@ class BatchProvider(Protocol):
         ...
 
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
-        """The account's batches that were made at that time or later, the newest first."""
+        """The account's batches that were made at that time or later, the newest first.
+
+        Their `created_at` is by our clock, as `since` is, as far as the provider says what its own shows.
+        """
         ...
 
     async def status(self, batch: str) -> BatchStatus:

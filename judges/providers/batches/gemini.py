@@ -111,16 +111,17 @@ class GeminiBatches(HttpBatches):
 
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
         """The account's batches, page by page: no order is documented, so that all are read; see `BatchProvider`."""
-        found: list[BatchStatus] = []
+        shown: list[BatchStatus] = []
         token = ""
         while True:
             asked = {"pageSize": _PAGE} | ({"pageToken": token} if token else {})
             page = await self.call("GET", f"batches?{urlencode(asked)}")
-            listed = [_status(one) for one in page.get("operations") or () if isinstance(one, dict)]
-            found += [one for one in listed if one.created_at is None or one.created_at >= since]
+            shown += [_status(one) for one in page.get("operations") or () if isinstance(one, dict)]
             if not (after := string(page, "nextPageToken")) or after == token:
-                return sorted(found, key=lambda one: one.created_at or since, reverse=True)
+                break
             token = after
+        found = [one for one in map(self.by_our_clock, shown) if one.created_at is None or one.created_at >= since]
+        return sorted(found, key=lambda one: one.created_at or since, reverse=True)
 
     async def status(self, batch: str) -> BatchStatus:
         """The state of a batch; see `BatchProvider`."""

@@ -17,7 +17,7 @@ from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply
 from venire.judges.providers.base import Endpoint
-from venire.judges.providers.batches.base import BatchAnswer
+from venire.judges.providers.batches.base import CLOCK_SKEW, BatchAnswer, BatchStatus
 from venire.judges.providers.connections import (
     AGENT,
     Connections,
@@ -29,6 +29,7 @@ from venire.judges.providers.connections import (
 )
 from venire.judges.providers.faults import failure, refusal, short
 from venire.judges.providers.http_provider import merge_headers
+from venire.judges.providers.rate_limit_headers import date_of
 
 __all__ = ["HttpBatches", "is_safe", "path_of", "pieces_of", "text_of", "time_of"]
 
@@ -63,6 +64,8 @@ class HttpBatches:
         self._statuses = statuses
         self._wall = wall
         self._calls: Connections | None = None
+        # Until an answer has a date, the vendor's clock may be as far behind ours as this.
+        self._ahead = -CLOCK_SKEW
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._endpoint!r})"
@@ -74,6 +77,12 @@ class HttpBatches:
         if not 200 <= answer.status < 300:
             raise refusal(answer.status, {}, answer.text, self._wall(), self._statuses)
         return self._read(answer.text, body)
+
+    def by_our_clock(self, status: BatchStatus) -> BatchStatus:
+        """A status with the time of its making by our clock, as far as the date of the vendor's last answer says."""
+        if status.created_at is None:
+            return status
+        return replace(status, created_at=status.created_at - self._ahead)
 
     async def close(self) -> None:
         """Let the connections go; a later call opens others."""
@@ -163,6 +172,8 @@ class HttpBatches:
             content = await read_whole(response, endpoint)
         except CallError as error:
             raise error if makes else _unbilled(error) from None
+        if (date := date_of(headers_of(response).get("date", ""))) is not None:
+            self._ahead = date - self._wall()
         text = self._endpoint.redact(content.decode(errors="replace"))
         if not 200 <= response.status < 300:
             refused = refusal(response.status, headers_of(response), text, self._wall(), self._statuses)

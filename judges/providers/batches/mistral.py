@@ -55,7 +55,7 @@ class MistralBatches(OpenAIBatches):
         while True:
             asked = {"page": number, "page_size": _PAGE, "created_after": since.isoformat(), "order_by": "-created"}
             page = await self.call("GET", f"batch/jobs?{urlencode(asked)}")
-            listed = [self._status(one) for one in page.get("data") or () if isinstance(one, dict)]
+            listed = [self.by_our_clock(self._status(one)) for one in page.get("data") or () if isinstance(one, dict)]
             found |= {one.id: one for one in listed if one.created_at is None or one.created_at >= since}
             number += 1
             if not listed or number * _PAGE >= count(page, "total"):

@@ -84,7 +84,7 @@ class OpenAIBatches(HttpBatches):
         since = since.replace(microsecond=0)  # times of batches are in whole seconds
         while True:
             page = await self.call("GET", f"batches?limit={_PAGE}" + (f"&after={path_of(after)}" if after else ""))
-            listed = [self._status(one) for one in page.get("data") or () if isinstance(one, dict)]
+            listed = [self.by_our_clock(self._status(one)) for one in page.get("data") or () if isinstance(one, dict)]
             found += [one for one in listed if one.created_at is None or one.created_at >= since]
             older = any(one.created_at is not None and one.created_at < since for one in listed)
             if older or not listed or not page.get("has_more") or listed[-1].id == after:

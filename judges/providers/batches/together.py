@@ -49,7 +49,7 @@ class TogetherBatches(OpenAIBatches):
         """The account's jobs, all in one answer, with the names of their input files; see `BatchProvider`."""
         since = since.replace(microsecond=0)
         shown = [one for one in (await self.call("GET", "batches")).get("data") or () if isinstance(one, dict)]
-        listed = [(one, self._status(one)) for one in shown]
+        listed = [(one, self.by_our_clock(self._status(one))) for one in shown]
         recent = [(one, status) for one, status in listed if status.created_at is None or status.created_at >= since]
         if not recent:
             return []

@@ -141,10 +141,10 @@ class Waves:
             )
         return Ran(summary, warnings, events)
 
-    def query(self, path: Path, sql: str) -> list[tuple[Any, ...]]:
+    def query(self, path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of a campaign's store."""
         with duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True) as store:
-            return store.execute(sql).fetchall()
+            return store.execute(sql, values).fetchall()
 
     def verdicts(self, path: Path) -> list[tuple[Any, ...]]:
         """What was judged, and how, without what differs from run to run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import Fault, TransientError
 from venire.judges.providers.batches import openai
 from venire.judges.providers.batches.base import BatchLimits
-from venire.orchestrator.run import collector
+from venire.orchestrator.run import collector, wave_lane
+from venire.simulation.batch_forms import OpenAIForm
+from venire.simulation.batches import BatchDesk, SimulatedBatch
 from venire.storage.plans.submissions import OpenSubmission, open_submissions
 from venire.storage.store.opening import open_store
 
@@ -335,8 +338,9 @@ def test_a_batch_whose_confirmation_was_lost_is_found_and_not_sent_twice(waves: 
     ran = waves.start(path)
     assert ran.ending == "complete"
     assert len(waves.server.batches.batches) == 6
-    kinds = "select count(distinct submission) from submission_event where kind = 'adopted'"
-    assert waves.query(path, kinds) == [(lost,)]
+    kind, how = ("sent", "by its name") if form == "openai" else ("adopted", "by its size and time")
+    found = "select count(distinct submission) from submission_event where kind = ? and contains(detail, ?)"
+    assert waves.query(path, found, kind, how) == [(lost,)]
     waves.books(path)
     assert len([one for one in ran.warnings if "was not confirmed" in one]) == lost
 
@@ -359,6 +363,70 @@ def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours_for_good(wa
     entries[:] = [one for one in entries if one.key.rpartition("-")[0] in keys]
     waves.books(path)
     waves.submissions(path)
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_after_a_failed_create_a_strangers_batch_is_neither_taken_nor_cancelled(waves: Any, form: str) -> None:
+    # Somebody else makes batches of as many requests just before each of ours.
+    waves.serve(failed_creates=1, lost_replies=1, strangers=2, polls=3)
+    late = 'max_wait = 0.001\nafter_wait = "start"\n'
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nmax_attempts = 9\n{late}'))
+    assert waves.start(path).ending == "batches under way", "what is late is cancelled"
+    path.write_text(path.read_text().replace(late, ""), encoding="utf-8")
+    assert waves.start(path).ending == "complete"
+    strangers = [one for one in waves.server.batches.batches if one.is_strange]
+    assert strangers
+    assert not [one for one in strangers if one.cancelled], "but not somebody else's"
+    assert [one for one in waves.server.batches.batches if one.cancelled]
+    adopted = "select count(*) from submission_event where kind = 'adopted'"
+    mistaken = "select count(*) from submission_event where kind = 'mistaken'"
+    assert (waves.query(path, adopted)[0][0] > 0) == (form == "anthropic")
+    assert (waves.query(path, mistaken)[0][0] > 0) == (form == "anthropic")
+    waves.books(path)
+
+
+@pytest.mark.parametrize("kind", ["no results", "older"])
+def test_a_strangers_batch_is_known_as_such_without_a_result_and_by_its_time(
+    waves: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waves.serve(failed_creates=1, strangers=1)
+    if kind == "no results":
+        delivered = BatchDesk.delivered
+        monkeypatch.setattr(
+            BatchDesk, "delivered", lambda self, batch: [] if batch.is_strange else delivered(self, batch)
+        )
+        monkeypatch.setattr(wave_lane, "_PATIENCE", 0)
+    else:
+        made = SimulatedBatch.__init__
+
+        def earlier(self: SimulatedBatch, *words: Any, is_strange: bool = False, **named: Any) -> None:
+            made(self, *words, is_strange=is_strange, **named)
+            self.created_at -= timedelta(minutes=1 if is_strange else 0)
+
+        monkeypatch.setattr(SimulatedBatch, "__init__", earlier)
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "anthropic"'))
+    assert waves.start(path).ending == "complete"
+    ((adopted, mistaken),) = waves.query(
+        path,
+        "select count(*) filter (where kind = 'adopted'), count(*) filter (where kind = 'mistaken') "
+        "from submission_event",
+    )
+    assert adopted == mistaken == (kind == "no results")
+    waves.books(path)
+
+
+def test_a_gateway_that_drops_names_is_noticed_and_its_batches_known_by_their_answers(
+    waves: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show = OpenAIForm._show
+    monkeypatch.setattr(OpenAIForm, "_show", lambda self, *words: show(self, *words) | {"metadata": None})
+    waves.serve()
+    path = waves.write(waves.judge(more=f"{BATCHED}\nwave_size = 10"))
+    loses, made = BatchDesk.loses_reply, iter(range(100))
+    monkeypatch.setattr(BatchDesk, "loses_reply", lambda self: next(made) == 1 or loses(self))
+    assert waves.start(path).ending == "complete"
+    assert max(waves.server.batches.created.values()) == 1
+    waves.books(path)
 
 
 def test_what_is_out_is_not_asked_again_by_the_same_judge_asked_live(waves: Any) -> None:

@@ -137,6 +137,26 @@ def test_a_batch_that_its_provider_does_not_know_is_given_up_and_counts_as_reser
     assert venire("store", "check", store).code == 0
 
 
+def test_a_batch_that_is_not_proved_to_be_ours_is_never_cancelled(
+    venire: Venire, write: Callable[..., Path], server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    server.batches.faults = replace(server.batches.faults, strangers=1)
+    path = write('provider = "anthropic"')
+    store = path.with_suffix(".duckdb")
+    assert venire("run", path, "--yes", "--detach").code == 3
+    stranger, ours = server.batches.batches
+    assert stranger.is_strange
+    for kind, said in (("adopted", "may be somebody else's: not cancelled"), ("mistaken", "not confirmed when it was")):
+        with duckdb.connect(str(store)) as opened:
+            event = "insert into submission_event values (1, now(), ?, ?, '', (select max(batch) from submission))"
+            opened.execute(event, [kind, stranger.id])
+        assert said in " ".join(venire("batch", "cancel", store).out.split())
+    assert venire("batch", "list", store, "--json").json()[0]["provider_id"] is None
+    assert not stranger.cancelled
+    assert not ours.cancelled
+
+
 def test_a_name_that_no_batch_has_is_refused_with_those_that_there_are(
     venire: Venire, write: Callable[..., Path]
 ) -> None:

@@ -188,6 +188,32 @@ def test_the_list_has_a_batch_by_its_name_since_a_time(vendor, serving):
     against(vendor, serving, answer, script)
 
 
+def test_every_registered_form_is_replayed():
+    replayed = {
+        type(PROVIDERS[one["provider"]].batches(Endpoint(one["base_url"], KEY, 30.0, 4))) for one in VENDORS.values()
+    }
+    entries = [entry for entry in PROVIDERS.values() if entry.batches is not None]
+    registered = {type(entry.batches(Endpoint("https://localhost/v1", KEY, 30.0, 4))) for entry in entries}
+    assert replayed == registered | set(FORMS.values())
+
+
+def test_a_list_proves_a_batch_ours_by_its_name_and_by_nothing_else(vendor, serving):
+    batch = vendor["states"][0]["shown"]
+    page = dict(vendor["page"])
+    name = page.pop("list")
+    known = {vendor["list"]: [batch] if name is None else {**page, name: [batch]}, **vendor.get("others", {})}
+    others = json.loads(json.dumps(known).replace("wave-1", "wave-2"))
+
+    def answer(request, server):
+        return as_answer(others[request], server)
+
+    async def script(batches, server):
+        (found,) = await batches.batches(DAY)
+        assert found.name == ("wave-2" if batches.keeps_names else "")
+
+    against(vendor, serving, answer, script)
+
+
 def test_answers_are_read_line_by_line_without_the_key(vendor, serving):
     batch = vendor["answered"]
 

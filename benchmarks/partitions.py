@@ -87,7 +87,7 @@ def shards(folder: Path, partitions: int, rows: int) -> list[Path]:
             with open_store(part.store(whole)) as store:
                 store.connection.execute("update store set store_id = gen_random_uuid()")  # planned on its own
                 store.connection.execute(f"update round set planned_at = planned_at + to_seconds({number})")
-                mine = np.array(sorted(shard_trials(store, 1, part, whole)))
+                mine = np.array(sorted(shard_trials(store, 1, part.of, [part.number])))
                 stores.settle(store, mine, varied=True, steps=[1])
         whole.unlink()
         made.rename(at)

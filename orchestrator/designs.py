@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from venire.arena.campaigns import JudgeSettings
 from venire.arena.planning import Pick
 from venire.arena.records import Matchup
+from venire.storage.plans.plans import SentLately
 
 __all__ = [
     "ExcludedModel",
@@ -110,6 +111,8 @@ class PlannedCampaign:
     """Those in force, in order."""
     only: frozenset[int] | None = None
     """Trials that a run asks of it, where not all."""
+    sent_elsewhere: Mapping[str, SentLately] = field(default_factory=dict)
+    """What other shards, whose parts are asked by this one, sent of late, by route name."""
 
 
 def crossed_design(

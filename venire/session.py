@@ -32,7 +32,7 @@ from venire.orchestrator.planning.plan import plan
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents, with_contexts
 from venire.orchestrator.planning.rounds import Rounds
-from venire.orchestrator.planning.sharding import Shard, shard_trials, sharded
+from venire.orchestrator.planning.sharding import Shard, sharded
 from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
@@ -40,6 +40,7 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
+from venire.orchestrator.run.takeover import Takeover, take_over
 from venire.orchestrator.run.wave_lane import Polling
 from venire.prices import batch_price, judge_price
 from venire.reports.wording import few
@@ -125,6 +126,8 @@ class Session:
     planned: PlannedCampaign
     rounds: Rounds | None
     """The planner of its next rounds; None for a campaign of one round."""
+    takeover: Takeover | None = None
+    """What a shard has of others, too; None where the whole campaign is asked."""
     released: tuple[int, int] = (0, 0)
     """Calls without an answer for which nothing is set aside any more, and the nano-dollars that this freed."""
 
@@ -145,12 +148,12 @@ class Session:
         campaign = resolve(campaign)
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
-        self.whole = campaign.store
-        """The store of the whole campaign; of a shard the session's own is beside it."""
+        self.whole = campaign = with_contexts(campaign)
+        """The whole campaign; of a shard the session's own is a part of it, with a store beside."""
         self.shard, self._crew, self._options = shard, crew, options
         if shard is not None:
             campaign = sharded(campaign, shard)
-        self.campaign = campaign = with_contexts(campaign)
+        self.campaign = campaign
         self.clock = clock or SystemClock()
         self.prices = {judge.name: judge_price(campaign, judge) for judge in campaign.judges}
         """What each judge's calls cost, asked one by one."""
@@ -159,6 +162,8 @@ class Session:
         self._asked_at = {name: (self.batch_prices if name in batched else self.prices)[name] for name in self.prices}
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
         self._release = release
+        self._held = contextlib.ExitStack()
+        """Locks of shards that are asked here and have no store beside."""
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
@@ -181,8 +186,12 @@ class Session:
             self._refuse_change()
             self.imported = self._import()
             self._refuse_unanswered()
+            if self.shard is not None:
+                self.takeover = take_over(self.store, self.whole, self.shard, self._held, release=self._release)
+                self.campaign, self.released = self.takeover.campaign, self.takeover.released
             if self._release and (known := plans.find_campaign(self.store, self.campaign.name)) is not None:
-                self.released = plans.release_unanswered(self.store, known.id)
+                own = plans.release_unanswered(self.store, known.id)
+                self.released = (self.released[0] + own[0], self.released[1] + own[1])
             self.planned, self.rounds = plan(
                 self.store,
                 self.campaign,
@@ -192,9 +201,9 @@ class Session:
                 estimates=self._estimates,
                 spends=self._spends,
             )
-            if self.shard is not None:
-                mine = shard_trials(self.store, self.planned.id, self.shard, self.whole)
-                self.planned = replace(self.planned, only=mine)
+            if self.takeover is not None:
+                mine = self.takeover.trials(self.store, self.planned.id)
+                self.planned = replace(self.planned, only=mine, sent_elsewhere=self.takeover.sent)
             self._refuse_unknown()
             ways = [way for judge in self.campaign.judges for way in judge.lane.routes]
             replicas = {way.endpoint for way in ways if way.endpoint.startswith(REPLICAS)}
@@ -205,10 +214,12 @@ class Session:
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self._held.close()
         self.store.close()
 
     def _give_up(self, made_here: bool, kind: object, error: object, trace: object) -> None:
         """Close the store of a session that could not begin, and remove it if it was created for a refused campaign."""
+        self._held.close()
         self.store.close()
         if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
             self.store.path.unlink(missing_ok=True)

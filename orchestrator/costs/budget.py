@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettings
 from venire.arena.errors import BudgetReachedError
@@ -160,19 +160,16 @@ def open_budgets(
     `paid` is what earlier runs paid, by respondent number and model. A judge whose settings changed is another
     respondent: its own account begins anew, while those of the campaign and of the model go on.
     """
-    whole = sum(paid.values(), Paid())
-    account = BudgetAccount("the budget", campaign.budget, whole)
+    account = BudgetAccount("the budget", campaign.budget, _sum(paid))
     models: dict[str, BudgetAccount] = {}
     for name, limits in campaign.model_budgets.items():
-        spent = sum((one for (_, model), one in paid.items() if model == name), Paid())
-        models[name] = BudgetAccount(f"the budget of model {name!r}", limits, spent)
+        models[name] = BudgetAccount(f"the budget of model {name!r}", limits, _sum(paid, model=name))
     freed = asyncio.Event()
     budgets: dict[int, BudgetView] = defaultdict(lambda: BudgetView([account], freed))
     for number, judge in judges.items():
         accounts = [account]
         if judge.name in campaign.judge_budgets:
-            spent = sum((one for (respondent, _), one in paid.items() if respondent == number), Paid())
-            own = campaign.judge_budgets[judge.name]
+            own, spent = campaign.judge_budgets[judge.name], _sum(paid, respondent=number)
             accounts.append(BudgetAccount(f"the budget of judge {judge.name!r}", own, spent))
         if judge.model in models:
             accounts.append(models[judge.model])
@@ -184,13 +181,52 @@ def budgets_left(
     store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> Mapping[str, BudgetView]:
     """What each judge of a campaign can still spend, by name, with what was paid so far taken off."""
+    numbers, paid = _on_record(store, campaign, judges)
+    return {numbers[number].name: budget for number, budget in open_budgets(campaign, numbers, paid)[1].items()}
+
+
+def without_spent(
+    limits: CampaignSettings, store: Store, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> CampaignSettings:
+    """The campaign with what it spent by another store taken off its budgets; where that was too much, nothing is left.
+
+    Calls of unknown cost count as in `open_budgets`: at what was reserved for them.
+    """
+    numbers, paid = _on_record(store, limits, judges)
+    by_name = {judge.name: number for number, judge in numbers.items()}
+    of_judges, of_models = limits.judge_budgets, limits.model_budgets
+    return replace(
+        limits,
+        budget=_less(limits.budget, _sum(paid)),
+        judge_budgets={name: _less(own, _sum(paid, respondent=by_name[name])) for name, own in of_judges.items()},
+        model_budgets={name: _less(own, _sum(paid, model=name)) for name, own in of_models.items()},
+    )
+
+
+def _on_record(
+    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> tuple[Mapping[int, JudgeSettings], Mapping[tuple[int, str], Paid]]:
+    """Judges by respondent number, below 0 for one that the store does not know, and what the campaign paid."""
     known = plans.find_campaign(store, campaign.name)
     numbers = {}
     for place, (judge, respondent) in enumerate(judges, start=1):
         found = store.read("respondent_id", respondent_key=respondent_key(respondent))
         numbers[found[0][0] if found else -place] = judge
-    paid = {} if known is None else paid_so_far(store, known.id)
-    return {numbers[number].name: budget for number, budget in open_budgets(campaign, numbers, paid)[1].items()}
+    return numbers, {} if known is None else paid_so_far(store, known.id)
+
+
+def _sum(paid: Mapping[tuple[int, str], Paid], *, respondent: int | None = None, model: str | None = None) -> Paid:
+    """What was paid in all, or for one respondent or model."""
+    mine = (
+        one for (number, name), one in paid.items() if respondent in (None, number) and (model is None or model == name)
+    )
+    return sum(mine, Paid())
+
+
+def _less(limits: BudgetSettings, paid: Paid) -> BudgetSettings:
+    """What is left of limits, not below nothing."""
+    left = ((limits.calls, paid.calls), (limits.money, paid.money), (limits.tokens, paid.tokens))
+    return BudgetSettings(*(None if limit is None else max(0, limit - used) for limit, used in left))
 
 
 def paid_so_far(store: Store, campaign: int) -> Mapping[tuple[int, str], Paid]:

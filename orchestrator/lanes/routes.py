@@ -22,6 +22,7 @@ from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.refusals import Refusals
 from venire.orchestrator.lanes.windows import Load
 from venire.storage.plans import plans
+from venire.storage.plans.plans import SentLately
 from venire.storage.store.store import Store
 
 __all__ = [
@@ -287,14 +288,14 @@ def accepted_routes(store: Store) -> frozenset[int]:
 def open_gates(
     store: Store,
     campaign: CampaignSettings,
-    numbers: Mapping[str, int],
     providers: Mapping[Identity, Provider],
     clock: Clock,
+    elsewhere: Mapping[str, SentLately],
 ) -> Mapping[Identity, Gate]:
     """The gate of every route that there is a provider for: one for each limits key, whichever lanes its routes are of.
 
-    Lanes that share a gate share the strictest limits that they set. Limits of a day, and of tokens a minute, count
-    what earlier runs sent.
+    Lanes that share a gate share the strictest limits that they set. Limits count what earlier runs sent, and
+    `elsewhere`, by route name, what others sent within the same part of the limits.
     """
     shared: dict[tuple[str, ...], list[tuple[LaneSettings, RouteSettings]]] = {}
     for lane, route in _ways(campaign):
@@ -302,9 +303,10 @@ def open_gates(
             shared.setdefault(providers[route.identity].limits_key(route.model), []).append((lane, route))
     gates: dict[Identity, Gate] = {}
     for lane_routes in shared.values():
-        routes = sorted({numbers[route_name(route)] for _, route in lane_routes})
-        sent, tokens = plans.sent_today(store, routes), plans.tokens_lately(store, routes)
-        gate = _gate([lane for lane, _ in lane_routes], sent, tokens, clock)
+        routes = {route_name(route) for _, route in lane_routes}
+        sent = plans.sent_lately(store, routes)
+        sent = sum((elsewhere[name] for name in routes & elsewhere.keys()), sent)
+        gate = _gate([lane for lane, _ in lane_routes], sent, clock)
         gates.update((route.identity, gate) for _, route in lane_routes)
     return gates
 
@@ -316,8 +318,7 @@ def _ways(campaign: CampaignSettings) -> Iterable[tuple[LaneSettings, RouteSetti
 
 def _gate(
     lanes: Sequence[LaneSettings],
-    sent: Sequence[tuple[float, int]],
-    tokens: Sequence[tuple[float, int, int]],
+    sent: SentLately,
     clock: Clock,
 ) -> Gate:
     figures = {
@@ -330,6 +331,6 @@ def _gate(
         concurrency=min(lane.concurrency for lane in lanes),
         share=min(lane.share for lane in lanes),
         skew=max(lane.skew for lane in lanes),
-        sent_today=sent,
-        tokens_lately=tokens,
+        sent_today=sent.calls,
+        tokens_lately=sent.tokens,
     )

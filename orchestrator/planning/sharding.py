@@ -17,7 +17,6 @@ import numpy as np
 from venire.arena.campaigns import BudgetSettings, CampaignSettings
 from venire.arena.errors import InputError
 from venire.storage.plans import trial_states
-from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 
 __all__ = ["Shard", "shard_trials", "sharded"]
@@ -27,21 +26,15 @@ _WRITTEN = re.compile(r"(\d{1,4})/(\d{1,4})")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Part `number` (from 1) of a campaign in `of` parts, and further parts that it has taken over."""
+    """Part `number` (from 1) of a campaign in `of` parts, and further parts that it is to take over."""
 
     number: int
     of: int
     taken: tuple[int, ...] = ()
 
-    @property
-    def part(self) -> Fraction:
-        """Its part of budgets and limits, those of parts that it has taken over included."""
-        return Fraction(1 + len(self.taken), self.of)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The parts that it asks."""
-        return (self.number, *self.taken)
+    def options(self, taken: Sequence[int] = ()) -> str:
+        """How the command line names it, with parts to be taken over."""
+        return "".join((f" --shard {self.number}/{self.of}", *(f" --take {number}/{self.of}" for number in taken)))
 
     @staticmethod
     def read(text: str, taken: Sequence[str] = ()) -> Shard:
@@ -76,12 +69,13 @@ def _numbers(text: str, option: str) -> tuple[int, int]:
     return number, of
 
 
-def sharded(campaign: CampaignSettings, shard: Shard) -> CampaignSettings:
-    """The campaign as one of its shards runs it: a store of its own, and its part of budgets and rate limits.
+def sharded(campaign: CampaignSettings, shard: Shard, parts: int = 1) -> CampaignSettings:
+    """The campaign as one of its shards runs it: a store of its own, and so many parts of budgets and rate limits.
 
     Parts of budgets are rounded down, so that together they are never more than the whole. Raises InputError for a
     campaign that is planned in rounds: each shard would see verdicts of its own alone.
     """
+    part = Fraction(parts, shard.of)
     if campaign.in_rounds:
         raise InputError(
             f"{campaign.path}: a campaign that is planned in rounds chooses by all verdicts so far, and a shard sees "
@@ -90,44 +84,26 @@ def sharded(campaign: CampaignSettings, shard: Shard) -> CampaignSettings:
     return replace(
         campaign,
         store=shard.store(campaign.store),
-        budget=_part(campaign.budget, shard),
-        judge_budgets={name: _part(budget, shard) for name, budget in campaign.judge_budgets.items()},
-        model_budgets={name: _part(budget, shard) for name, budget in campaign.model_budgets.items()},
+        budget=_part(campaign.budget, part),
+        judge_budgets={name: _part(budget, part) for name, budget in campaign.judge_budgets.items()},
+        model_budgets={name: _part(budget, part) for name, budget in campaign.model_budgets.items()},
         judges=tuple(
-            replace(judge, lane=replace(judge.lane, share=judge.lane.share * float(shard.part)))
-            for judge in campaign.judges
+            replace(judge, lane=replace(judge.lane, share=judge.lane.share * float(part))) for judge in campaign.judges
         ),
     )
 
 
-def _part(budget: BudgetSettings, shard: Shard) -> BudgetSettings:
+def _part(budget: BudgetSettings, part: Fraction) -> BudgetSettings:
     calls, money, tokens = (
-        None if limit is None else int(limit * shard.part) for limit in (budget.calls, budget.money, budget.tokens)
+        None if limit is None else int(limit * part) for limit in (budget.calls, budget.money, budget.tokens)
     )
     return BudgetSettings(calls, money, tokens)
 
 
-def shard_trials(store: Store, campaign: int, shard: Shard, whole: Path) -> frozenset[int]:
-    """Numbers of the trials of a plan that a shard asks: all orders of a battle of one judge and repeat, or none.
-
-    What the store of a shard that was taken over has settled is left out, where that store (beside `whole`, the
-    campaign's own) can be read. Raises StoreHeldError where that shard is still running.
-    """
+def shard_trials(store: Store, campaign: int, of: int, numbers: Sequence[int]) -> frozenset[int]:
+    """Numbers of the planned trials of some parts: all orders of a battle of one judge and repeat, or none."""
     planned = trial_states.trial_states(store, campaign).planned
-    rows = store.arrays("shard_of_trials", of=shard.of)
-    numbers, parts = (np.asarray(rows[name], dtype=np.int64) for name in ("trial", "part"))
-    mine = np.isin(parts, [number - 1 for number in shard.numbers]) & planned[numbers]
-    done = _settled_elsewhere(store, shard, whole)
-    return frozenset(numbers[mine].tolist()) - done
-
-
-def _settled_elsewhere(store: Store, shard: Shard, whole: Path) -> frozenset[int]:
-    """Numbers here of the trials that shards which were taken over have settled."""
-    found: set[int] = set()
-    for number in shard.taken:
-        path = shard.store(whole, number)
-        if path.exists():
-            with open_store(path, create=False) as other:
-                keys = [key for (key,) in other.read("settled_keys")]
-            found |= {trial for (trial,) in store.read("trials_of_keys", keys=keys)}
-    return frozenset(found)
+    rows = store.arrays("shard_of_trials", of=of)
+    trials, parts = (np.asarray(rows[name], dtype=np.int64) for name in ("trial", "part"))
+    mine = np.isin(parts, [number - 1 for number in numbers]) & planned[trials]
+    return frozenset(trials[mine].tolist())

@@ -254,7 +254,7 @@ class _CampaignRun:
     async def go(
         self, providers: Mapping[Identity, Provider], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> CampaignSummary:
-        self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
+        self.gates = open_gates(self.store, self.campaign, providers, self.clock, self.planned.sent_elsewhere)
         try:
             return await self._rounds(providers, prices, progress)
         except StoreError as error:

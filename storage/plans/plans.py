@@ -18,6 +18,7 @@ from venire.storage.store.store import Row, Store
 __all__ = [
     "Catalogue",
     "Catalogued",
+    "SentLately",
     "StoredCampaign",
     "StoredRound",
     "add_interim",
@@ -34,8 +35,7 @@ __all__ = [
     "register",
     "release_unanswered",
     "rounds",
-    "sent_today",
-    "tokens_lately",
+    "sent_lately",
     "written_already",
 ]
 
@@ -63,6 +63,19 @@ class StoredRound(NamedTuple):
     equal_texts: int
     planned_at: str
     design: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentLately:
+    """What left by some routes of late, with its age in seconds, rounded down."""
+
+    calls: tuple[tuple[float, int], ...] = ()
+    """Of the last day: age, and how many."""
+    tokens: tuple[tuple[float, int, int], ...] = ()
+    """Of the last two minutes: age, tokens in and out, the oldest first."""
+
+    def __add__(self, other: SentLately) -> SentLately:
+        return SentLately(self.calls + other.calls, tuple(sorted(self.tokens + other.tokens, reverse=True)))
 
 
 class Catalogued(NamedTuple):
@@ -282,14 +295,11 @@ def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
     )
 
 
-def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
-    """Calls that left by some lanes in the last day: seconds ago, rounded down, and how many."""
-    return store.read("sent_lately", now=store.clock.wall(), lanes=list(lanes))
-
-
-def tokens_lately(store: Store, lanes: Sequence[int]) -> list[tuple[float, int, int]]:
-    """Tokens that left by some lanes in the last two minutes: seconds ago, rounded down, in and out; oldest first."""
-    return store.read("tokens_lately", now=store.clock.wall(), lanes=list(lanes))
+def sent_lately(store: Store, routes: Collection[str]) -> SentLately:
+    """What left by some routes, given by name; the store need not know them."""
+    lanes = [row[0] for name in routes for row in store.read("lane_id", name=name)]
+    asked = {"now": store.clock.wall(), "lanes": lanes}
+    return SentLately(tuple(store.read("sent_lately", **asked)), tuple(store.read("tokens_lately", **asked)))
 
 
 def edited_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:

@@ -88,13 +88,19 @@ select distinct lane from attempt where fault = 0;
 -- name: sent_lately
 -- How many calls left by some routes in the last day, by their age in seconds, rounded down: to whole minutes, and to
 -- whole seconds of the last two minutes, since a run that goes on would else stand still until the next minute.
-with aged as (select greatest(0, epoch($now::timestamptz - sent_at)) as age, lane, sent_at from attempt)
+-- When a killed run's calls without an answer left is not known (sent_at is its start): not after they were recovered.
+with sent as (select sent_at, lane from attempt where not (fault = 8 and latency_ms is null and request_digest = ''::blob)
+    union all select l.committed_at, a.lane from attempt a join ledger l on l.batch = a.batch where a.fault = 8 and a.latency_ms is null and a.request_digest = ''::blob),
+  aged as (select greatest(0, epoch($now::timestamptz - sent_at)) as age, lane, sent_at from sent)
 select if(age < 120, floor(age), floor(age / 60) * 60) as ago, count(*) from aged
   where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 86460 second group by all;
 
 -- name: tokens_lately
 -- Tokens in and out of the calls that left by some routes in the last two minutes, by their age in whole seconds; of a call without an answer what was set aside.
-with aged as (select floor(greatest(0, epoch($now::timestamptz - sent_at))) as ago, * from attempt
+with sent as (select lane, sent_at, input_tokens, output_tokens, reserved_tokens from attempt where not (fault = 8 and latency_ms is null and request_digest = ''::blob)
+    union all select a.lane, l.committed_at, a.input_tokens, a.output_tokens, a.reserved_tokens from attempt a join ledger l on l.batch = a.batch
+      where a.fault = 8 and a.latency_ms is null and a.request_digest = ''::blob),
+  aged as (select floor(greatest(0, epoch($now::timestamptz - sent_at))) as ago, * from sent
     where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 120 second)
 select ago, sum(coalesce(input_tokens, reserved_tokens, 0))::bigint, sum(coalesce(output_tokens, 0))::bigint from aged group by ago order by ago desc;
 

@@ -25,6 +25,10 @@ select coalesce(max(batch), 0), coalesce(max(running), 0), coalesce(sum(written)
 -- name: insert_ledger
 insert into ledger values ($batch, $now, $written, $running);
 
+-- name: events_of_kind
+-- What was noted in events of a kind, in the order noted.
+select detail from event where kind = $kind order by batch;
+
 -- name: insert_event
 insert into event values ($now, $campaign, $kind, $detail, $batch);
 

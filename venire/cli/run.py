@@ -41,7 +41,9 @@ def run(
     shard: str | None = typer.Option(
         None, "--shard", metavar="N/OF", help="Ask one part of the plan, such as 3/8, into a store of its own."
     ),
-    take: list[str] = typer.Option([], "--take", metavar="N/OF", help="With --shard: ask what another part has left."),
+    take: list[str] = typer.Option(
+        [], "--take", metavar="N/OF", help="With --shard: take over what another part has left, to ask and to spend."
+    ),
     engine: str = typer.Option(
         "local", "--engine", metavar="local|ray[:ADDRESS]", help="Who sends the calls: this process, or a Ray cluster."
     ),

@@ -134,7 +134,8 @@ def show_outcome(
 def _show_merge(screen: Console, session: Session) -> None:
     """How the stores of all shards are put together."""
     if (shard := session.shard) is not None:
-        pattern, whole = shard.store(session.whole, 0).name.replace("shard-0-", "shard-*-"), session.whole
+        whole = session.whole.store
+        pattern = shard.store(whole, 0).name.replace("shard-0-", "shard-*-")
         stores = os.path.relpath(whole.with_name(pattern))
         screen.print(f"when all {shard.of} shards are through: venire store merge {stores} -o {os.path.relpath(whole)}")
 

@@ -19,6 +19,8 @@ from venire.orchestrator.costs.call_cost import LEVEL
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast
 from venire.orchestrator.designs import PlannedCampaign, Replayed
 from venire.orchestrator.planning.respondents import generation
+from venire.orchestrator.planning.sharding import Shard
+from venire.orchestrator.run.takeover import Takeover
 from venire.ratings.design.interval_forecast import DEFAULT_SPREAD
 from venire.render.screen import tabulate
 from venire.render.status import format_spending, show_recovered
@@ -51,13 +53,8 @@ def show_plan(screen: Console, session: Session) -> None:
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     if session.campaign.pair_judges:
         screen.print(_UNITS, style="dim")
-    if (shard := session.shard) is not None:
-        and_taken = "".join(f" and what shard {number} has left" for number in shard.taken)
-        name = plain(session.campaign.store.name)
-        screen.print(
-            f"shard {shard.number} of {shard.of}{and_taken}: {progress.planned:,} of these trials, into {name}, with "
-            f"{shard.part} of budgets and limits"
-        )
+    if session.takeover is not None:
+        _show_shard(screen, session, session.takeover)
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
     wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
     if session.campaign.pair_judges and (settings.matchups or 0) > possible:
@@ -102,6 +99,24 @@ def show_plan(screen: Console, session: Session) -> None:
     _show_price_source(screen, campaign)
     screen.print(f"budget: {'; '.join(budget)}\n", style="dim")
     _show_long_forecast(screen, session.forecast_long())
+
+
+def _show_shard(screen: Console, session: Session, has: Takeover) -> None:
+    """Which part of a divided campaign is asked, with whose budgets and limits."""
+    shard, whole = has.shard, session.whole.store
+    and_taken = "".join(f" and what shard {number} has left" for number in sorted((*has.taken, *has.absent)))
+    screen.print(
+        f"shard {shard.number} of {shard.of}{and_taken}: {session.progress.planned:,} of these trials, into "
+        f"{plain(session.campaign.store.name)}, with {has.part} of budgets and limits"
+        + (f"; of these budgets {money(has.spent)} are spent by those that were taken over" if has.taken else "")
+    )
+    for number in has.absent:
+        screen.print(
+            f"there is no {plain(shard.store(whole, number).name)} beside: what shard {number} spent and settled is "
+            "not known, so all of its trials are asked, and its part of budgets and limits stays its own. Put its "
+            f"store there to have both; where it was never begun, run it:{Shard(number, shard.of).options()}",
+            style="yellow",
+        )
 
 
 def _show_price_source(screen: Console, campaign: CampaignSettings) -> None:

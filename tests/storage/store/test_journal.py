@@ -18,6 +18,8 @@ from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply
 from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
+from venire.storage.plans import plans
+from venire.storage.plans.plans import SentLately
 from venire.storage.read import frames
 from venire.storage.store.journal import (
     MIN_SLOTS,
@@ -225,6 +227,19 @@ def test_announced_calls_without_an_attempt_count_at_their_reserved_price(house:
     with open_store(path) as once_more:
         assert once_more.recovered == Recovered()
         assert frames.campaign_spending(once_more, 3).calls == 3
+
+
+def test_a_killed_runs_calls_without_an_answer_count_within_the_limits_of_the_next(house: Any, path: Path) -> None:
+    """When they were sent is not on record; the danger: a start right after the kill sends a whole minute's quota."""
+    with house.store.commit() as commit:
+        for name in "abcd":
+            commit.run("insert_lane", name=name, provider="openai", endpoint="here")
+    left_by_a_killed_run(house.store, calls=2)
+    with open_store(path) as again:
+        sent = plans.sent_lately(again, ["d", "of another store"])
+        assert [calls for ago, calls in sent.calls if ago < 60] == [2]
+        assert [row[1:] for row in sent.tokens] == [(2 * 60, 0)]
+        assert plans.sent_lately(again, ["a"]) == SentLately()
 
 
 def test_a_call_whose_answer_was_not_on_disk_yet_counts_at_its_cost(house: Any, path: Path) -> None:

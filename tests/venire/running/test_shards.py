@@ -105,7 +105,7 @@ def test_budgets_and_limits_are_divided(write_campaign: Write) -> None:
     part = sharded(campaign, Shard(3, 8))
     assert (part.budget.calls, part.budget.money) == (125, 375_000_000)
     assert [judge.lane.share for judge in part.judges] == [judge.lane.share / 8 for judge in campaign.judges]
-    more = sharded(campaign, Shard(3, 8, (5,)))
+    more = sharded(campaign, Shard(3, 8), parts=2)
     assert (more.budget.calls, more.budget.money) == (250, 750_000_000)
     assert sum(sharded(campaign, Shard(n, 7)).budget.calls or 0 for n in range(1, 8)) <= 1000
 

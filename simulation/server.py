@@ -69,6 +69,7 @@ from venire.simulation.judge import (
 from venire.simulation.ledger import Ledger, LedgerEntry
 from venire.simulation.prefix_cache import PrefixCache
 from venire.simulation.rehearsal import answer_to
+from venire.simulation.requests import app_runner, whole
 from venire.simulation.wire_forms import CHAT, MESSAGES, AnswerFacts, WireForm
 
 __all__ = ["JudgeServer", "serve_in_thread"]
@@ -166,7 +167,7 @@ class JudgeServer:
 
     async def start(self) -> None:
         """Start listening. Raises `InputError` where the address is in use or the ledger cannot be written."""
-        app = web.Application(client_max_size=0)
+        app = web.Application(client_max_size=0, middlewares=[_in_json])
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/messages", self._write_message)
         app.router.add_get("/v1/models", self._list_models)
@@ -175,7 +176,7 @@ class JudgeServer:
         app.router.add_get("/health", self._show_health)
         app.router.add_get("/ledger", self._show_ledger)
         app.router.add_route("*", "/{path:.*}", self._no_such_path)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
+        runner = app_runner(app, _PATIENCE_S)
         self.ledger.open()
         await runner.setup()
         try:
@@ -289,7 +290,7 @@ class JudgeServer:
         return await self._judge(request, MESSAGES)
 
     async def _judge(self, request: web.Request, form: WireForm) -> web.StreamResponse:
-        body = await request.read()
+        body = await whole(request.read())
         digest = sha256(body).hexdigest()
         decision = self._key_refused(request, form) or self._decide(form, body, digest, _key_of(request) or "")
         entry = self._enter(digest, request.headers.get("Idempotency-Key"), decision)
@@ -412,6 +413,15 @@ class JudgeServer:
         return response
 
 
+@web.middleware
+async def _in_json(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
+    """A refusal before any form has looked at a request, as a provider words it."""
+    try:
+        return await handler(request)
+    except web.HTTPException as refused:
+        return web.Response(status=refused.status, body=error_body(refused.reason, _INVALID), content_type=_JSON)
+
+
 def _about(answer: Callable[[str], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
     """The handler of a path that ends in an id."""
 
@@ -423,7 +433,7 @@ def _about(answer: Callable[[str], FormReply]) -> Callable[[web.Request], Awaita
 
 def _of_body(answer: Callable[[bytes], FormReply]) -> Callable[[web.Request], Awaitable[FormReply]]:
     async def handle(request: web.Request) -> FormReply:
-        return answer(await request.read())
+        return answer(await whole(request.read()))
 
     return handle
 
@@ -434,7 +444,7 @@ def _of_upload(answer: Callable[[str, str, bytes], FormReply]) -> Callable[[web.
     async def handle(request: web.Request) -> FormReply:
         if not request.content_type.startswith("multipart/"):
             return FormReply(400, error_body("A file must be sent as multipart/form-data", _INVALID))
-        fields = await request.post()
+        fields = await whole(request.post())
         file, purpose = fields.get("file"), fields.get("purpose")
         if not isinstance(file, web.FileField) or not isinstance(purpose, str):
             return FormReply(400, error_body("A form must have a purpose and a file", _INVALID))

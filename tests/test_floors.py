@@ -35,6 +35,7 @@ HOMES = {
     "aiohttp": (
         "judges/providers/litellm.py",
         "simulation/server.py",
+        "simulation/requests.py",
         "venire/live/server.py",
         "venire/live/pages.py",
     ),
@@ -62,6 +63,7 @@ ASYNC_HOMES = (
     "orchestrator/",
     "judges/providers/",
     "simulation/server.py",
+    "simulation/requests.py",
     "simulation/direct.py",
     "venire/live/server.py",
     "venire/",
@@ -91,7 +93,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("protocols",),
     ),
     "simulation": (
-        ("judge", "prefix_cache", "chat_requests"),
+        ("judge", "prefix_cache", "chat_requests", "requests"),
         ("answer_key", "injections"),
         ("chat_replies",),
         ("comparisons", "grades", "contestants", "faults"),

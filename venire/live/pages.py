@@ -32,6 +32,7 @@ from venire.pages.context import PAGES
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
 from venire.pages.views import battle as battle_view
 from venire.pages.views import calls as calls_view
+from venire.simulation.requests import whole
 
 __all__ = ["Pages"]
 
@@ -409,7 +410,7 @@ class Pages:
         """A vote, which only a page of this server can send: it has the token, and JSON of another site is refused."""
         if request.content_type != "application/json":
             return _json({"error": "a vote is sent as application/json"}, 415)
-        if (body := await _small_body(request, MAX_VOTE_BYTES)) is None:
+        if (body := await whole(_small_body(request, MAX_VOTE_BYTES))) is None:
             return _json({"error": f"a vote has up to {MAX_VOTE_BYTES:,} bytes"}, 413)
         try:
             vote = read_vote(body)
@@ -459,11 +460,8 @@ class Pages:
 
 
 async def _form_token(request: web.Request) -> object:
-    """The token of a form; None of a body that is no form."""
-    try:
-        return (await request.post()).get("token")
-    except (ValueError, LookupError, web.HTTPException, AssertionError):
-        return None
+    """The token of a form. Raises HTTPBadRequest for a body that is no form."""
+    return (await whole(request.post())).get("token")
 
 
 async def _small_body(request: web.Request, most: int) -> bytes | None:

@@ -38,6 +38,7 @@ from aiohttp import web
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
 from venire.live.sockets import listening, socket_path
+from venire.simulation.requests import app_runner, whole
 from venire.storage.read.selecting import Selected
 
 if TYPE_CHECKING:
@@ -175,9 +176,7 @@ class _SocketServer:
         app.router.add_get("/live", self._show_live)
         app.router.add_post("/sql", self._answer_sql)
         app.router.add_post("/hold", self._rest)
-        self._runner = web.AppRunner(
-            app, access_log=None, logger=_SILENT, handler_cancellation=True, shutdown_timeout=_PATIENCE_SECONDS
-        )
+        self._runner = app_runner(app, _PATIENCE_SECONDS, _SILENT, handler_cancellation=True)
         if self.pages is not None:
             self.pages.add_to(app)
         await self._runner.setup()
@@ -270,9 +269,7 @@ async def serve_pages(pages: Pages) -> AsyncIterator[None]:
     """Serve the pages of stores at rest where their guard says. Raises InputError where that address is taken."""
     app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(pages)])
     pages.add_to(app)
-    runner = web.AppRunner(
-        app, access_log=None, logger=_SILENT, handler_cancellation=True, shutdown_timeout=_PATIENCE_SECONDS
-    )
+    runner = app_runner(app, _PATIENCE_SECONDS, _SILENT, handler_cancellation=True)
     await runner.setup()
     try:
         await _listen(runner, pages)
@@ -359,7 +356,7 @@ def _seconds(text: str) -> float:
 
 async def _body(request: web.Request) -> dict[str, Any]:
     try:
-        body = json.loads(await request.read())
+        body = json.loads(await whole(request.read()))
     except (ValueError, RecursionError) as error:
         raise InputError(f"the request is not JSON, or nested too deep: {error}") from error
     if not isinstance(body, dict):

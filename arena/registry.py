@@ -222,6 +222,8 @@ FORMATS: Registry[Any] = Registry(
         "soft-elo": "venire.storage.transfer.formats.chatbot_arena:SOFT_ELO",
         "am-elo": "venire.storage.transfer.formats.chatbot_arena:AM_ELO",
         "llm-comparator": "venire.storage.transfer.formats.llm_comparator:LLM_COMPARATOR",
+        "wildbench": "venire.storage.transfer.formats.wildbench:WILDBENCH",
+        "label-studio": "venire.storage.transfer.formats.label_studio:LABEL_STUDIO",
         "preferences": "venire.storage.transfer.formats.preferences:PREFERENCES",
         "dataset": "venire.storage.transfer.formats.dataset:DATASET",
     },

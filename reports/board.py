@@ -37,7 +37,7 @@ from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 from venire.reports.plots import board_charts
 from venire.reports.tables import RowTable, html_table
-from venire.reports.wording import elo_text, pairs_asked_text
+from venire.reports.wording import alike_text, elo_text, pairs_asked_text
 
 __all__ = [
     "Board",
@@ -182,9 +182,11 @@ class Board(RowTable):
             if any(column):
                 heads.append(name)
                 lines = [[*line, cell] for line, cell in zip(lines, column, strict=True)]
-        notes = [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
+        notes = list((self.diagnostics.get("source") or {}).get("notes", ()))
+        notes += [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
         notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
         notes += [said for said in [pairs_asked_text(self.diagnostics)] if said]
+        notes += self.diagnostics.get("notes", ())
         notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
         if self.unrated:
             notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
@@ -297,7 +299,7 @@ def build(
             "pairs": _pairs(judgments),
             "fits": list(rated.fits),
             "no_estimate": dict(rated.reasons),
-            **rated.diagnostics,
+            **_with_notes(rated.diagnostics, alike_text(battles.models)),
             "agreement": _agreement_json(met, origin, rated),
             "agreement_reason": met.reason,
             **_judges_by_elo(judges, judge_elo or {}, origin),
@@ -305,6 +307,12 @@ def build(
             **peer_facts(judgments, select_verdicts(battles, chosen).ballots, battles.peers, chosen.level),
         },
     )
+
+
+def _with_notes(facts: Mapping[str, Any], *notes: str | None) -> dict[str, Any]:
+    """A method's diagnostics with more notes before its own."""
+    found = [note for note in notes if note]
+    return {**facts, "notes": [*found, *facts.get("notes", ())]} if found else dict(facts)
 
 
 def _pairs(judgments: Judgments) -> dict[str, float | int | None]:

@@ -71,7 +71,8 @@ class Comparison(RowTable):
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
     `left_out` gives, for each method that was not run, what it lacks; `disconnected` names methods that rated groups.
-    `agreements` hold each method against known ratings and accuracy, as far as there are any.
+    `agreements` hold each method against known ratings and accuracy, as far as there are any; `notes` say what else a
+    reader must know, such as what was taken as the instruction.
     """
 
     methods: tuple[str, ...]
@@ -80,6 +81,7 @@ class Comparison(RowTable):
     left_out: dict[str, str]
     disconnected: tuple[str, ...] = ()
     agreements: tuple[MethodAgreement, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """The models by rank under the first method, one flat dict each: Elo and rank by each method, None if unrated.
@@ -110,7 +112,7 @@ class Comparison(RowTable):
             for row in self.models
         ]
         lines.append(["Kendall's tau-b", *("" if one is None else f"{one:.2f}" for one in self.kendall)])
-        notes = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
+        notes = [*self.notes, *(f"left out: {name}: {why}" for name, why in self.left_out.items())]
         return html_table(["model", *self.methods], lines, notes)
 
     def to_json(self) -> dict[str, Any]:
@@ -134,6 +136,7 @@ class Comparison(RowTable):
             "kendall": by_method(self.kendall),
             "left_out": self.left_out,
             "apart": list(self.disconnected),
+            **({"notes": list(self.notes)} if self.notes else {}),
             **{
                 one.name: {
                     name: by_method(value) if isinstance(value, tuple) else value

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["counted", "elo_text", "few", "pairs_asked_text"]
+from venire.ratings.data.models import alike_names
+
+__all__ = ["alike_text", "counted", "elo_text", "few", "pairs_asked_text"]
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
@@ -17,6 +20,25 @@ def few(names: Sequence[str], most: int = 5) -> str:
 def counted(number: int, word: str) -> str:
     """A number with its word in the singular or the plural."""
     return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def alike_text(models: Sequence[str]) -> str | None:
+    """A note on names of models that may be one model's, or None where there are none.
+
+    >>> alike_text(["gpt-4.1", "oak", "GPT-4.1"])
+    'names that differ in letter case or Unicode form only are rated as models of their own: GPT-4.1 and gpt-4.1'
+    """
+    groups = alike_names(models)
+    if not groups:
+        return None
+    # Composed and combining accents are drawn alike: such names are shown with what they are made of.
+    texts = [" and ".join(_spelt_out(name, group) for name in group) for group in groups]
+    return f"names that differ in letter case or Unicode form only are rated as models of their own: {few(texts)}"
+
+
+def _spelt_out(name: str, others: Sequence[str]) -> str:
+    drawn = [unicodedata.normalize("NFC", other) for other in others]
+    return ascii(name) if drawn.count(unicodedata.normalize("NFC", name)) > 1 else name
 
 
 def elo_text(elo: float | None, lo: float | None, hi: float | None) -> str:

@@ -71,7 +71,7 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
-        ("errors", "choices", "clock", "records", "battles", "scale", "wording"),
+        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints"),
         ("keys", "registry"),
         ("campaigns",),
         ("planning",),

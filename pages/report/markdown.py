@@ -34,7 +34,8 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     board = document["board"]
     parts = [f"# {_name(document['title'])}", f"**{_text(document['answer']['sentence'])}**"]
     parts += _leaderboard(board)
-    parts += ["\n".join(f"- {_text(one, 500)}" for one in document["notes"][:20])] if document["notes"] else []
+    notes = [*(board["diagnostics"].get("source") or {}).get("notes", ()), *document["notes"]]
+    parts += ["\n".join(f"- {_text(one, 500)}" for one in notes[:20])] if notes else []
     parts += _changes(document.get("changes"))
     if document["contestants"]:
         rows = [

@@ -31,6 +31,7 @@ def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str
         "matrix": _matrix(here, rows, models, board["seen"], wanted),
         "judge_names": [one.name for one in judges_of(here.store, here.campaign.id)],
         "categories": here.memo("categories", lambda: categories(here.store)),
+        "notes": board["diagnostics"].get("notes") or (),
         "not_rated": board["diagnostics"].get("no_estimate") or {},
         "has_reference": any(one.get("reference") is not None for one in rows),
         "points": [(gap, expected(float(gap))) for gap in POINTS],

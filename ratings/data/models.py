@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import check_seed, float_array
 
-__all__ = ["FilteredModels", "filter_models", "model_of_judge", "own_models"]
+__all__ = ["FilteredModels", "alike_names", "filter_models", "model_of_judge", "own_models"]
 
 _ROUNDING = 1e-12
 
@@ -84,6 +85,19 @@ def _shares(argument: str, values: ArrayLike, models: int) -> list[float]:
         row = int(np.argmax(wrong))
         raise InputError(f"{argument}, row {row}: {shares[row]} is not possible: give a share from 0 to 1")
     return [float(share) for share in shares]
+
+
+def alike_names(names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Groups of names that differ in letter case, spaces or Unicode form only, each and all in order.
+
+    >>> alike_names(["oak", "gpt-4.1", "GPT-4.1"])
+    (('GPT-4.1', 'gpt-4.1'),)
+    """
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names):
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+        groups.setdefault(" ".join(folded.split()), []).append(name)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def model_of_judge(judges: Sequence[str], models: Sequence[str], peers: Mapping[str, str]) -> NDArray[np.int64]:

@@ -101,7 +101,11 @@ class Audit(RowTable):
             for row in rows
         ]
         read = f"{self.rows:,} verdicts on {self.models} models by {self.judges} judges"
-        notes = [f"{read}; verdicts: {self.verdicts}", *([self.note] if self.note else [])]
+        notes = [
+            f"{read}; verdicts: {self.verdicts}",
+            *self.source.get("notes", ()),
+            *([self.note] if self.note else []),
+        ]
         return html_table(["", "check", "figure", "threshold", "what it says"], lines, notes)
 
     def plot(self, kind: str) -> Any:

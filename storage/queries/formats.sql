@@ -26,13 +26,14 @@ select file, row, 0 as part, model_a, model_b, winner as word, if(instruction is
   from (select *, try_cast(winner as double) as p from given);
 
 -- name: judged_arena_hard
--- games: the first shows the baseline as A, the second the model; a game or a score may be null.
+-- games: the first shows the baseline as A, the second the model; a game or a score may be null, or all of them.
 select file, row, game as part, model_a, model_b, score as word, instruction_id, judge, game % 2 = 1 as swapped,
   case when score is null then null when score in ('A=B', 'B=A') then 'tie' when score in ('A>B', 'A>>B', 'B<A', 'B<<A') then if(game % 2 = 1, 'model_b', 'model_a')
     when score in ('B>A', 'B>>A', 'A<B', 'A<<B') then if(game % 2 = 1, 'model_a', 'model_b') else '?' end as winner,
   case when score in ('A=B', 'B=A') then 0 when score like '%>>%' or score like '%<<%' then 2 when score is not null then 1 end * case winner when 'model_b' then -1.0 else 1.0 end as score
   from (select file, row, game, model_a, model_b, instruction_id, judge, g->>'score' as score from
-    (select *, unnest(from_json(winner, '["json"]')) as g, unnest(range(1, len(from_json(winner, '["json"]')) + 1)) as game from given));
+    (select *, unnest(games) as g, unnest(range(1, len(games) + 1)) as game from
+      (select *, from_json(if(coalesce(json_array_length(winner), 0) = 0, '[null, null]', winner), '["json"]') as games from given)));
 
 -- name: judged_mt_bench_pairs
 -- Game 1 shows model_1 first, game 2 model_2; error is a verdict that was not read.
@@ -40,10 +41,10 @@ select file, row, game as part, model_a, model_b, won as word, instruction_id, c
   case won when 'model_1' then 'model_a' when 'model_2' then 'model_b' when 'tie' then 'tie' when 'error' then null else if(won is null, null, '?') end as winner, null::double as score
   from (select *, winner as won, 1 as game from given union all select *, second as won, 2 as game from given);
 
--- name: judged_mt_bench_scores
--- Grades of single answers, each pair of models compared under one judge, question and turn; -1 is a grade that was not read. The last line of an answer counts.
+-- name: judged_grades
+-- Grades of single answers, each pair of models compared under one judge, question and turn; -1 or N/A is a grade that was not read. The last line of an answer counts.
 with graded as materialized (
-    select file, row, model, instruction_id as question, turn, coalesce(if(judge like '[%' and json_valid(judge), judge->>'$[0]', judge), judge) as judge, winner as grade, try_cast(winner as double) as g,
+    select file, row, model, instruction_id as question, turn, coalesce(if(judge like '[%' and json_valid(judge), judge->>'$[0]', judge), judge) as judge, nullif(winner, 'N/A') as grade, try_cast(winner as double) as g,
       row_number() over (order by file, row) as number from given qualify row_number() over (partition by model, question, turn, judge order by file desc, row desc) = 1)
 select b.file, b.row, a.number as part, a.model as model_a, b.model as model_b, if(b.g is null, b.grade, a.grade) as word, a.question as instruction_id, a.judge, null::boolean as swapped,
   case when (b.grade is not null and b.g is null) or (a.grade is not null and a.g is null) then '?' when a.g = -1 or b.g = -1 or a.g is null or b.g is null then null when abs(a.g - b.g) <= 0.1 then 'tie' when a.g > b.g then 'model_a' else 'model_b' end as winner,
@@ -103,6 +104,16 @@ with example as (select file, unnest(range(1, len(from_json(examples, '["json"]'
 select file, row, part, model_a, model_b, r->>'score' as word, coalesce(x->'custom_fields'->>'instruction_id', left(md5(x->>'input_text'), 16)) as instruction_id, r->'custom_fields'->>'judge' as judge, try_cast(r->>'is_flipped' as boolean) as swapped,
   case when word is null or isnan(number) then null when number > 0 then 'model_a' when number < 0 then 'model_b' when number = 0 then 'tie' else '?' end as winner, number as score
   from (select *, try_cast(r->>'score' as double) as number from score);
+
+-- name: judged_label_studio
+-- One verdict an annotation that was not cancelled. An annotator is a number, or in a full export an object; the instruction is an id or the text in the task's data, else the task.
+with annotation as (select file, row, task, data, unnest(from_json(annotations, '["json"]')) as x, unnest(range(1, len(from_json(annotations, '["json"]')) + 1)) as part from given),
+  vote as (select *, list_filter(from_json(x->'result', '["json"]'), lambda r: r->>'type' = 'pairwise')[1]->'value'->>'selected' as word from annotation where not coalesce(try_cast(x->>'was_cancelled' as boolean), false))
+select file, row, part, data->>'model_a' as model_a, data->>'model_b' as model_b, word,
+  coalesce(data->>'instruction_id', data->>'question_id', data->>'prompt_id', left(md5(coalesce(data->>'instruction', data->>'prompt', data->>'question')), 16), task, cast(row as varchar)) as instruction_id,
+  coalesce(x->'completed_by'->>'email', x->'completed_by'->>'id', x->>'completed_by') as judge, false as swapped,
+  case coalesce(word, '') when 'left' then 'model_a' when 'right' then 'model_b' when '' then null else '?' end as winner, null::double as score
+  from vote;
 
 -- name: judged_preferences
 -- The chosen answer won.

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_of
+from venire.arena.keys import instruction_key
 from venire.arena.records import Origin, Status
 from venire.storage.read.blind_battles import completions_by_code
 from venire.storage.store.store import Commit, Row, Store
@@ -63,6 +65,8 @@ class VoteFile:
     origins: frozenset[str] = frozenset()
     left_aside: Sequence[str] = ()
     """Columns of a plain table of which nothing was read."""
+    remarks: Sequence[str] = ()
+    """How the file was read: the column of instructions, and what of names and lines does not count."""
     blind: bool = False
     """It is the table of a page of `venire annotate`: its models are codes of completions."""
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -103,7 +107,9 @@ def read_votes(
     not, and for a note that is longer than `MAX_NOTE`.
     """
     if {"judge", "annotator"} <= mapping.keys():
-        raise InputError(f"{path}: --map names both judge and annotator; a table of votes has one of them")
+        raise InputError(
+            f"{path}: {setting('mapping')} names both judge and annotator; a table of votes has one of them"
+        )
     named = {"judge" if ours == "annotator" else ours: theirs for ours, theirs in mapping.items()}
     note = named.pop(_NOTE, None)
     blind = form is None and _is_of_a_page(path)
@@ -111,14 +117,26 @@ def read_votes(
     found = None if blind else read_verdicts([path], form, mapping=named, where=where, values=values)
     if found is not None:
         if note is not None:
-            raise InputError(f"{path}: --map names note, which is read of plain tables alone: leave it out")
-        given = VoteFile(path, found.fitted(both_bad), None)
+            raise InputError(
+                f"{path}: {setting('mapping')} names note, which is read of plain tables alone: leave it out"
+            )
+        given = VoteFile(path, found.fitted(both_bad), None, remarks=found.notes)
     else:
         table = read_battle_table(path, named, values=values, where=where)
         beside = _beside(path, named, where, note)
         known = {*beside.columns, *(_OF_A_PAGE if blind else ())}
         aside = [name for name in table.left_aside if name not in known]
-        given = VoteFile(path, table.battles, table.rows, beside.origins, aside, blind, beside.notes, beside.swapped)
+        given = VoteFile(
+            path,
+            table.battles,
+            table.rows,
+            beside.origins,
+            aside,
+            () if blind else table.notes,
+            blind,
+            beside.notes,
+            beside.swapped,
+        )
     _refuse_no_votes(given)
     return given
 
@@ -188,7 +206,7 @@ def _refuse_no_votes(given: VoteFile) -> None:
     if not (battles.instructions or given.blind):
         raise InputError(
             f"{given.path}: no column of instructions, and votes are kept by instruction; where another column holds "
-            "their ids: --map instruction_id=COLUMN"
+            f"their ids: {setting_of('mapping', 'instruction_id', 'COLUMN')}"
         )
     if battles.weight is not None:
         raise InputError(f"{given.path}: votes have no weights: leave the column weight out, or call it otherwise")
@@ -302,14 +320,14 @@ def _origin(given: VoteFile) -> Origin:
         if others := sorted(given.origins - {Origin.SIMULATED.value}):
             raise InputError(
                 f"{given.path}: votes of origin simulated beside {', '.join(others)}: import simulated people under a "
-                "name of their own (--where origin=simulated)"
+                f"name of their own ({setting_of('where', 'origin', 'simulated')})"
             )
         return Origin.SIMULATED
     found = {Origin.of_model(one) is Origin.SIMULATED: one for one in given.battles.judges}
     if len(found) > 1:
         raise InputError(
             f"{given.path}: {found[True]!r} is simulated and {found[False]!r} is not: import simulated people under a "
-            "name of their own (--where annotator=NAME takes the rows of one)"
+            f"name of their own ({setting_of('where', 'annotator', 'NAME')} takes the rows of one)"
         )
     return Origin.SIMULATED if True in found else Origin.PEOPLE
 
@@ -333,9 +351,7 @@ def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:
     """Votes with the store's numbers, A before B by name; those of an annotator on one showing are numbered."""
     battles = given.battles
     models = _numbers(given, "model", battles.models, {one: number for one, number, *_ in store.rows("models")})
-    instructions = _numbers(
-        given, "instruction", battles.instructions, {one: number for one, number, _ in store.rows("instruction_keys")}
-    )
+    instructions = _numbers(given, "instruction", battles.instructions, _known_instructions(store, battles))
     annotators = [name if one == UNNAMED_JUDGE else one for one in battles.judges]
     found: list[Row] = []
     for place in np.flatnonzero(battles.status == Status.OK).tolist():
@@ -350,6 +366,15 @@ def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:
         vote = (swapped, int(battles.repeat[place]), -label if turned else label, given.notes.get(row))
         found.append((row, *key, models[a], models[b], *vote))
     return _repeats_numbered(found)
+
+
+def _known_instructions(store: Store, battles: Battles) -> dict[str, int]:
+    """The store's number of each instruction by its id, and of those that the votes name by their text."""
+    rows = store.rows("instruction_keys")
+    by_id = {name: int(number) for name, number, _ in rows}
+    by_key = {bytes(key): int(number) for _, number, key in rows}
+    keys = {name: instruction_key((name,)) for name in battles.instructions if name not in by_id}
+    return by_id | {name: by_key[key] for name, key in keys.items() if key in by_key}
 
 
 def _repeats_numbered(rows: list[Row]) -> list[Row]:

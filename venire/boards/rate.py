@@ -15,6 +15,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
+from venire.arena.hints import setting
 from venire.arena.records import EDIT, GENERATE, Origin, Shape
 from venire.boards.grades import StoredGrades, graders, read_grades
 from venire.configs.loading import resolve, store_of
@@ -37,14 +38,14 @@ from venire.reports.echoes import with_echo_pairs
 from venire.reports.edits import edit_contrasts
 from venire.reports.figures import Figures, figures_of
 from venire.reports.rank_agreement import with_rank_agreement
-from venire.reports.wording import few
+from venire.reports.wording import alike_text, few
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import completion_costs, judge_readability
 from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
-from venire.storage.transfer.formats import TABLE, read_verdicts
-from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
+from venire.storage.transfer.formats import TABLE, guess, read_verdicts
+from venire.storage.transfer.formats.ballots import BallotTable, has_ballots, read_ballot_table
 from venire.storage.transfer.formats.battles import read_battle_table
 from venire.storage.transfer.formats.judged import ImportedVerdicts
 from venire.storage.transfer.formats.source import TableSource
@@ -273,7 +274,8 @@ class Verdicts:
         table = None if self.grades is None else self.grades.board(options.level).accuracy
         if table is not None and table.accuracy:
             known["accuracy"] = (f"grades by {table.protocol}", table.accuracy)
-        return comparison.compare(self.battles, methods, options, known)
+        notes = [*(self.facts or {}).get("notes", ()), *filter(None, [alike_text(self.battles.models)])]
+        return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
 
     def refuse_grades_alone(self) -> None:
         """Raise InputError where there are grades and no verdict that sets one model above another."""
@@ -518,7 +520,9 @@ def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
         return read_files if source.human is None else _people_of_table(read_files, source.human)
     _refuse_for_store(source)
     if source.cluster not in (None, "none", "instruction_id"):
-        raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
+        raise InputError(
+            f"{source.paths[0]} is a store: {setting('cluster')} takes instruction_id, the default, or none"
+        )
     with reading(stores[0]) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
         if in_order and found.battles.ballots is None:
@@ -535,16 +539,16 @@ def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
 
 def _refuse_for_store(source: Source) -> None:
     given = {
-        "--map": source.mapping,
-        "--value": source.values,
-        "--where": source.where,
-        "--origin": source.origin,
-        "--format": source.form,
-        "--both-bad": source.both_bad,
-        "--baseline": source.baseline,
-        "--unranked": source.unranked != "below",
+        "mapping": source.mapping,
+        "values": source.values,
+        "where": source.where,
+        "origin": source.origin,
+        "form": source.form,
+        "both_bad": source.both_bad,
+        "baseline": source.baseline,
+        "unranked": source.unranked != "below",
     }
-    if said := [name for name, value in given.items() if value]:
+    if said := [setting(name) for name, value in given.items() if value]:
         raise InputError(
             f"{source.paths[0]} is a store, which knows its columns and origins: leave {', '.join(said)} out"
         )
@@ -552,20 +556,23 @@ def _refuse_for_store(source: Source) -> None:
 
 def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
     if source.campaign is not None:
-        raise InputError(f"{source.paths[0]} is a table of battles and has no campaigns: leave --campaign out")
+        raise InputError(
+            f"{source.paths[0]} is a table of battles and has no campaigns: leave {setting('campaign')} out"
+        )
     origins = [source.origin or Origin.RECORDED]
     given = {
-        "--value": source.values,
-        "--both-bad": source.both_bad,
-        "--baseline": source.baseline,
-        "--covariate": features,
-        "--cluster": source.cluster not in (None, "none", "instruction_id"),
+        "values": source.values,
+        "both_bad": source.both_bad,
+        "baseline": source.baseline,
+        "covariate": features,
+        "cluster": source.cluster not in (None, "none", "instruction_id"),
     }
     voted = _file_ballots(
         source.paths, source.form, mapping=source.mapping, where=source.where, unranked=source.unranked, given=given
     )
     if voted is not None:
-        return Verdicts(replace(voted, clustered=source.cluster != "none"), origins)
+        pairs = to_battles(voted.ballots)
+        return Verdicts(replace(pairs, clustered=source.cluster != "none"), origins, facts=voted.facts())
     form = TABLE if source.cluster not in (None, "none") or features else source.form
     found: ImportedVerdicts | None = read_verdicts(
         source.paths,
@@ -584,7 +591,7 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
     if source.both_bad is not None or source.baseline is not None:
         raise InputError(
             f"{source.paths[0]} is a plain table, which names both models and knows no both-bad verdicts: leave "
-            "--both-bad and --baseline out"
+            f"{setting('both_bad')} and {setting('baseline')} out"
         )
     table = read_battle_table(
         source.paths[0],
@@ -789,21 +796,22 @@ def _file_ballots(
     where: Mapping[str, str | Sequence[str]] = {},
     unranked: Unranked = "below",
     given: Mapping[str, object] = {},
-) -> Battles | None:
-    """The ballots of a file as pairs; None if it is not a file of ballots, by `form` or, by default, by its columns.
+) -> BallotTable | None:
+    """The ballots of a file; None if it is not a file of ballots, by `form` or, by default, by its columns.
 
     `given` are options by name that do not apply to ballots. Raises InputError if one of them was given, for several
     files, and as `read_ballots` does.
     """
-    if form not in (None, _BALLOTS) or (form is None and not has_ballots(paths[0], mapping)):
+    other = form is None and not mapping and guess(paths[0]) != TABLE  # grades of MT-bench have a model and a score too
+    if other or form not in (None, _BALLOTS) or (form is None and not has_ballots(paths[0], mapping)):
         if unranked != "below":
-            raise InputError(f"{paths[0]} holds no ballots (columns model and rank): leave --unranked out")
+            raise InputError(f"{paths[0]} holds no ballots (columns model and rank): leave {setting('unranked')} out")
         return None
     if len(paths) > 1:
         raise InputError(f"{paths[1]}: a table of ballots is rated by itself; put the tables together into one")
-    if said := [name for name, value in given.items() if value]:
+    if said := [setting(name) for name, value in given.items() if value]:
         raise InputError(f"{paths[0]} is a table of ballots: leave {', '.join(said)} out")
-    return to_battles(read_ballots(paths[0], mapping, where=where, below=unranked == "below"))
+    return read_ballot_table(paths[0], mapping, where=where, below=unranked == "below")
 
 
 def _campaign_ballots(store: Store, campaign: frames.CampaignRow) -> Battles:

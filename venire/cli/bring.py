@@ -135,8 +135,9 @@ def votes(
     with open_store(store, create=False) as opened:
         added = add_votes(opened, name, *given)
     aside = list(dict.fromkeys(column for one in given for column in one.left_aside))
+    remarks = list(dict.fromkeys(remark for one in given for remark in one.remarks))
     if as_json:
-        write_json({"store": str(store), "people": name, **asdict(added), "left_aside": aside})
+        write_json({"store": str(store), "people": name, **asdict(added), "left_aside": aside, "remarks": remarks})
         return
     names = [str(path) for path in paths]
     notes = f", {counted(added.notes, 'note')} kept" if added.notes else ""
@@ -145,6 +146,8 @@ def votes(
         f"{plain(few(names, 3))}: {added.votes:,} votes of {plain(name)} new in {store} ({added.annotators:,} new "
         f"annotators), {added.known:,} known already{notes}{without}"
     )
+    for remark in remarks:
+        typer.echo(f"note: {plain(remark)}")
     if aside:
         typer.echo(f"columns left aside: {plain(few(aside))}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from venire.arena.choices import BothBad, VerdictOrigin
+from venire.arena.hints import command_words
 from venire.arena.registry import METHODS
 from venire.cli.help import METHOD, READ, names_of, verdict_formats
 from venire.cli.options import (
@@ -98,12 +99,13 @@ def report(
         human=human,
     )
     earlier = None if against is None else replace(source, paths=(named_stores([against])[0],))
-    write_report(source, out, form, method=method, before=earlier)
-    if figures is not None:
-        from venire.reporting.figures import write_figures
+    with command_words(form="--file-format"):
+        write_report(source, out, form, method=method, before=earlier)
+        if figures is not None:
+            from venire.reporting.figures import write_figures
 
-        drawn = write_figures(source, figures, method=method)
-        typer.echo(f"{figures}: {', '.join(drawn)}", err=True)
+            drawn = write_figures(source, figures, method=method)
+            typer.echo(f"{figures}: {', '.join(drawn)}", err=True)
 
 
 def write_report(

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from venire.arena.errors import InputError, VenireError
+from venire.arena.hints import command_words
 from venire.cli import (
     annotate,
     audit,
@@ -131,7 +132,8 @@ def run_verb() -> None:
             stream.reconfigure(errors="backslashreplace")
     _raise_file_limit()
     try:
-        app()
+        with command_words():
+            app()
     except InputError as error:
         _print_error(str(error))
         raise SystemExit(2) from None

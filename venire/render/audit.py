@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from venire.render.board import show_table
+from venire.render.board import show_source_notes, show_table
 from venire.render.screen import FAILED
 from venire.reports.audit.audit import CHECKS, Audit, Word, word
 from venire.reports.audit.finding import Finding
@@ -39,6 +39,7 @@ def show_audit(screen: Console, audit: Audit) -> None:
     if "left_aside" in source:
         show_table(screen, source)
     elif source:
+        show_source_notes(screen, source)
         screen.print(f"format: {source['format']}; {source['verdicts']} verdicts", style="dim")
     if audit.note:
         screen.print(f"note: {audit.note}")

@@ -15,7 +15,7 @@ from venire.reports.comparison import Comparison
 from venire.reports.wording import counted, elo_text, few, pairs_asked_text
 from venire.wording import plain
 
-__all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers", "show_table"]
+__all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers", "show_source_notes", "show_table"]
 
 _NARROW = 105
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
@@ -137,6 +137,8 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
         )
     for name, reason in comparison.left_out.items():
         screen.print(f"left out: {name} {reason}", style="dim")
+    for note in comparison.notes:
+        screen.print(f"note: {plain(note)}")
 
 
 def _moved(rank: int | None, moved: int | None) -> str:
@@ -148,6 +150,7 @@ def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
     if "left_aside" in source:
         show_table(screen, source)
         return
+    show_source_notes(screen, source)
     by = "by its columns; another: --format" if source["guessed"] else "as told"
     screen.print(f"format: {source['format']} ({by}); {source['verdicts']} verdicts", style="dim")
     if source["both_bad"]:
@@ -160,8 +163,15 @@ def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
         screen.print(f"note: {source['note']}", style="dim")
 
 
+def show_source_notes(screen: Console, source: Mapping[str, Any]) -> None:
+    """What of the reading of files changes ratings or intervals, as bright as they are."""
+    for note in source.get("notes", ()):
+        screen.print(f"note: {plain(note)}")
+
+
 def show_table(screen: Console, source: Mapping[str, Any]) -> None:
-    """What a plain table calls otherwise than we do, and what of it was not read."""
+    """What decides how a plain table was read: what it calls otherwise than we do, and what of it was not read."""
+    show_source_notes(screen, source)
     if source["columns"]:
         screen.print(
             plain("columns: " + ", ".join(f"{theirs} as {ours}" for ours, theirs in source["columns"].items())),

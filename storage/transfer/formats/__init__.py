@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from venire.arena import registry
 from venire.arena.errors import InputError
+from venire.arena.hints import setting
 from venire.arena.registry import Registry
 from venire.storage.transfer.formats.entry import ExportWriter, Format
 from venire.storage.transfer.formats.judged import ImportedVerdicts, VerdictDialect, likely_dialects, read_judged
@@ -53,7 +54,7 @@ def guess(path: TableSource) -> str:
         certain = [one for dialects in with_dialects().values() for one in dialects if _asked(one) - _PLAIN - {"judge"}]
         found = sorted({one.format for one in likely_dialects(certain, table.columns)})
         if len(found) > 1:
-            raise InputError(f"{path}: may be {' or '.join(found)}; say which with --format")
+            raise InputError(f"{path}: may be {' or '.join(found)}; say which with {setting('form')}")
         if found:
             return found[0]
         if table.columns.keys() >= _PLAIN:
@@ -94,9 +95,12 @@ def read_verdicts(
     if chosen == TABLE:
         return None
     if values:
-        raise InputError(f"{paths[0]}: {chosen} has words of its own for winners: leave --value out, or --format")
+        raise InputError(
+            f"{paths[0]}: {chosen} has words of its own for winners: leave {setting('values')} out, or "
+            f"{setting('form')}"
+        )
     if baseline is not None and not any(one.given for one in known[chosen]):
-        raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave --baseline out")
+        raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave {setting('baseline')} out")
     constants = {} if baseline is None else {"model_b": baseline}
     found = read_judged(paths, known[chosen], mapping=mapping, constants=constants, where=where)
     return replace(found, guessed=form is None)

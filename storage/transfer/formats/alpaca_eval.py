@@ -36,6 +36,7 @@ DIALECTS = (
         },
         ("model_a", "model_b", "winner"),
         "a number from 1 (output_1) to 2 (output_2), 0 or 1.5 for a draw",
+        once=True,
         note="a preference between 1 and 2 counts as a whole win of the nearer side",
     ),
 )

@@ -8,8 +8,9 @@ repeat: without instructions each judge has one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -17,14 +18,25 @@ import numpy as np
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_with
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition, plain_numbers, with_judge
+from venire.storage.transfer.formats.columns import (
+    NOT,
+    UNNAMED_JUDGE,
+    condition,
+    instruction_note,
+    name_cell,
+    padded_cell,
+    padded_note,
+    plain_numbers,
+    with_synonyms,
+)
 from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
-
-__all__ = ["has_ballots", "read_ballots"]
 
 _NEEDED = ("model", "rank")
 _SCORE = "score"
+_RATINGS = ("elo", "rating")
+"""What leaderboards call a score that stands for a rating."""
 _OPTIONAL = ("judge", "instruction_id", "repeat", "weight")
 _NAMES = ("model", "judge", "instruction_id")
 """Columns of names; the others hold numbers."""
@@ -39,23 +51,52 @@ _ACCEPTED = {
 _PAIRS = frozenset({"winner", "verdict", "model_a", "model_b"})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BallotTable:
+    """Ballots of a table, and how it was read, as of a `BattleTable`."""
+
+    ballots: Ballots
+    columns: Mapping[str, str]
+    left_aside: Sequence[str]
+    notes: Sequence[str]
+
+    def facts(self) -> dict[str, Any]:
+        """How the table was read, as plain JSON values."""
+        return {
+            "format": "ballots",
+            "columns": {ours: theirs for ours, theirs in self.columns.items() if ours != theirs},
+            "values": {},
+            "left_aside": list(self.left_aside),
+            "notes": list(self.notes),
+        }
+
+
 def has_ballots(path: TableSource, mapping: Mapping[str, str] = {}) -> bool:
     """Whether a table holds ballots, by its columns: `model` and `rank` or `score`, as named there, and no winner.
 
-    Raises InputError for a file that cannot be read.
+    Raises InputError for a file that cannot be read, and for a leaderboard: without a column of judges, instructions or
+    repeats, one row a model.
     """
-    if "rank" in mapping or ("model" in mapping and _SCORE in mapping):
-        return True
-    if set(mapping) & _PAIRS:
+    if set(mapping) & _PAIRS and not _named(mapping):
         return False
     with closing((table := open_table(path)).connection):
-        return _speaks(table.columns, table.respelt((*_NEEDED, *_PAIRS), mapping))
+        known = (*_NEEDED, *_RATINGS, *_OPTIONAL, *_PAIRS)
+        there = {*with_synonyms(table, table.respelt(known, mapping)), *table.columns}
+        if "model" not in there or (there & _PAIRS and not _named(mapping)):
+            return False
+        ballots = bool(there & {"rank", _SCORE})
+        if (ballots or there & {*_RATINGS}) and not there & {"judge", "instruction_id", "repeat"}:
+            single = f"; as one ballot it is rated with {setting_with('form', 'ballots')}" if ballots else ""
+            raise InputError(
+                f"{path}: a leaderboard, a row for each model, and no verdicts to rate from: to compare a board of "
+                f"verdicts with it, rate those with {setting_with('reference', str(path))}{single}"
+            )
+        return ballots
 
 
-def _speaks(columns: Iterable[str], mapping: Mapping[str, str]) -> bool:
-    there = {*columns, *mapping}
-    named = any({mapping.get(name, name) for name in ("model", ranked)} <= there for ranked in ("rank", _SCORE))
-    return named and not there & _PAIRS
+def _named(mapping: Mapping[str, str]) -> bool:
+    """Whether a mapping names what is in ballots alone."""
+    return "rank" in mapping or ("model" in mapping and _SCORE in mapping)
 
 
 def read_ballots(
@@ -65,6 +106,17 @@ def read_ballots(
     where: Mapping[str, str | Sequence[str]] = {},
     below: bool = True,
 ) -> Ballots:
+    """The ballots of `read_ballot_table`, which has the arguments and errors."""
+    return read_ballot_table(path, mapping, where=where, below=below).ballots
+
+
+def read_ballot_table(
+    path: TableSource,
+    mapping: Mapping[str, str] = {},
+    *,
+    where: Mapping[str, str | Sequence[str]] = {},
+    below: bool = True,
+) -> BallotTable:
     """Ballots of a table file, sorted by judge, instruction and repeat; `mapping` is from our column names to its own.
 
     `where` keeps the rows that hold given values (`columns.condition`). A model without a row on a ballot counts as
@@ -75,18 +127,26 @@ def read_ballots(
     known = (*_NEEDED, _SCORE, *_OPTIONAL)
     if unknown := sorted(set(mapping) - set(known)):
         raise InputError(
-            f'{path}: --map names "{unknown[0]}", which is no column of ours for ballots; those are {", ".join(known)}'
+            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for ballots; those are '
+            f"{', '.join(known)}"
         )
     with closing((table := open_table(path)).connection):
-        mapping = with_judge(table, table.respelt(known, mapping))
+        mapping = with_synonyms(table, table.respelt(known, mapping))
         there = {*mapping, *table.columns}
         ranked = _SCORE if _SCORE in there and "rank" not in there else "rank"
         theirs = {name: table.column(name, mapping) for name in ("model", ranked)}
         theirs |= {name: table.column(name, mapping) for name in _OPTIONAL if {name} & {*mapping, *table.columns}}
         _load(table, theirs, condition(table, where, mapping))
         _refuse_bad_row(table, theirs)
+        ((padded,),) = table.connection.execute("select count(*) from entry where padded").fetchall()
         # A score speaks of its own model alone: one that has none is not below those that have.
-        return _encoded(table.connection, theirs, below and ranked == "rank")
+        ballots = _encoded(table.connection, theirs, below and ranked == "rank")
+    asked = {mapping.get(name, name) for key in where for name in (key, key.removesuffix(NOT))}
+    aside = [name for name in table.columns if name not in {*theirs.values(), *asked}]
+    taken = instruction_note(theirs.get("instruction_id"))
+    return BallotTable(
+        ballots, theirs, aside, [*([taken] if taken else []), *([padded_note(padded)] if padded else [])]
+    )
 
 
 def _load(table: TableFile, theirs: Mapping[str, str], kept: tuple[str, list[list[str]]]) -> None:
@@ -96,8 +156,10 @@ def _load(table: TableFile, theirs: Mapping[str, str], kept: tuple[str, list[lis
         if name == _SCORE:
             continue
         cells[name if name in _NAMES else f"{name}_cell"] = (
-            table.label(column) if name in _NAMES else table.cell(column)
+            name_cell(table, name, column) if name in _NAMES else table.cell(column)
         )
+    names = [column for name, column in theirs.items() if name in _NAMES and not table.nested(column)]
+    cells["padded"] = padded_cell(table, names)
     rows = kept[0]
     if _SCORE in theirs:
         cells["rank_cell"] = _rank(table.text(theirs[_SCORE]), [cells[name] for name in _BALLOT])

@@ -10,8 +10,7 @@ those name the winner. Other words for the winner are read where a column is cer
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_of
 from venire.arena.records import Status
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats.columns import (
@@ -30,9 +30,13 @@ from venire.storage.transfer.formats.columns import (
     condition,
     encode,
     feature_cells,
+    instruction_note,
+    name_cell,
+    padded_cell,
+    padded_note,
     refuse_bad_features,
     scaled,
-    with_judge,
+    with_synonyms,
 )
 from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
 
@@ -63,6 +67,7 @@ _TIES = frozenset(
 )
 """Words for a tie in any table, in small letters."""
 
+_NUMBERED = ("1", "2")
 _PLACES = (
     ("model_a", "model_b"),
     ("model a", "model b"),
@@ -72,10 +77,10 @@ _PLACES = (
     ("a", "b"),
     ("x", "y"),
     ("left", "right"),
-    ("1", "2"),
+    _NUMBERED,
 )
-"""Pairs of words for the model named first and second, in small letters: a column that has none but one of these pairs
-and words for ties is certain, unless a model is called so; 0 is a tie beside 1 and 2."""
+"""Pairs of words for the model named first and second, in small letters: a column that has words of one of these pairs
+alone is certain, unless a model is called so; 0 is a tie beside 1 and 2."""
 
 _MAX_WORDS = 64
 
@@ -113,8 +118,8 @@ def read_battles(
 class BattleTable:
     """Verdicts of a plain table, the number (verdicts,) of each one's row in the file, and how it was read.
 
-    `columns` are the file's names of ours, `values` what the words for winners were read as that are not ours, and
-    `left_aside` are the columns of which nothing was read.
+    `columns` are the file's names of ours, `values` what the words for winners were read as that are not ours,
+    `left_aside` are the columns of which nothing was read, and `notes` say what else a reader of a board must know.
     """
 
     battles: Battles
@@ -122,6 +127,7 @@ class BattleTable:
     columns: Mapping[str, str]
     values: Mapping[str, str]
     left_aside: Sequence[str]
+    notes: Sequence[str] = ()
 
     def facts(self) -> dict[str, Any]:
         """How the table was read, as plain JSON values."""
@@ -130,6 +136,7 @@ class BattleTable:
             "columns": {ours: theirs for ours, theirs in self.columns.items() if ours != theirs},
             "values": dict(self.values),
             "left_aside": list(self.left_aside),
+            "notes": list(self.notes),
         }
 
 
@@ -145,7 +152,7 @@ def read_battle_table(
     """`read_battles`, with how the table was read."""
     _refuse_unknown(path, mapping, features)
     with closing((table := open_table(path)).connection):
-        mapping = with_judge(table, _respelt(table, mapping))
+        mapping = with_synonyms(table, _respelt(table, mapping))
         sides, apart = _sides(table, mapping), cluster == "none" and cluster not in table.columns
         theirs = _columns(table, sides, mapping, None if apart else cluster)
         covariates = columns_of(table, features, mapping)
@@ -174,6 +181,7 @@ def read_battle_table(
             features={name: f"x{number}" for number, name in enumerate(covariates)},
         )
         rows = table.connection.execute("select row from verdict order by row").fetchnumpy()
+        notes = _notes(table, theirs, cluster)
         asked = {mapping.get(name, name) for key in where for name in (key, key.removesuffix(NOT))}
         used = {*theirs.values(), *(one for columns in covariates.values() for one in columns), *asked}
     battles = replace(
@@ -187,7 +195,16 @@ def read_battle_table(
         theirs,
         spelling.values,
         [name for name in table.columns if name not in used],
+        notes,
     )
+
+
+def _notes(table: TableFile, theirs: Mapping[str, str], cluster: str | None) -> list[str]:
+    """What was taken as the instruction, unless rows are grouped otherwise, and that names had spaces around them."""
+    grouped = cluster is not None and "instruction_id" not in theirs
+    taken = None if grouped else instruction_note(theirs.get("instruction_id"))
+    ((padded,),) = table.connection.execute("select count(*) from verdict where padded").fetchall()
+    return [*([taken] if taken else []), *([padded_note(padded)] if padded else [])]
 
 
 _NUMBERS = {"outcome": _SHARE, "weight": "weight", "score": "score_difference", "human": "human_winner"}
@@ -199,13 +216,16 @@ def _refuse_unknown(path: TableSource, mapping: Mapping[str, str], features: Seq
     unknown = sorted(set(mapping) - set(known))
     if unknown:
         raise InputError(
-            f'{path}: --map names "{unknown[0]}", which is no column of ours for battles; those are {", ".join(known)}'
+            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for battles; those are '
+            f"{', '.join(known)}"
         )
     said = [name for name in ("winner", "verdict", _SHARE) if name in mapping]
     mixed = [name for name in (*_PLAIN[:2], *_SHOWN[:2]) if name in mapping]
     for names in (said, mixed if {*mixed} & {*_PLAIN} and {*mixed} & {*_SHOWN} else []):
         if len(names) > 1:
-            raise InputError(f"{path}: --map names both {names[0]} and {names[-1]}; a table has one of them")
+            raise InputError(
+                f"{path}: {setting('mapping')} names both {names[0]} and {names[-1]}; a table has one of them"
+            )
 
 
 def _respelt(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
@@ -236,7 +256,7 @@ def _columns(
 ) -> dict[str, str]:
     """The file's names of our columns, those that are there; raises InputError for one that is needed and missing."""
     if not {*sides[:2]} & {*table.columns, *mapping}:
-        raise InputError(f"{table.missing(sides[0], mapping)}; a table of ballots needs the columns model and rank")
+        raise _no_models(table, sides[0], mapping)
     theirs = {ours: table.column(name, mapping) for ours, name in zip(_PLAIN, sides[:2], strict=False)}
     said = next((name for name in (sides[2], "winner", "verdict") if name in mapping), None)
     said = said or next((name for name in (sides[2], "winner", "verdict") if name in table.columns), None)
@@ -254,9 +274,23 @@ def _columns(
         name = cluster if cluster in table.columns else mapping.get(cluster, cluster)
         if name not in table.columns:
             found = ", ".join(list(table.columns)[:30])
-            raise InputError(f'{table.path}: --cluster names the column "{name}"; columns found: {found}')
+            raise InputError(f'{table.path}: {setting("cluster")} names the column "{name}"; columns found: {found}')
         theirs["cluster"] = name
     return theirs
+
+
+def _no_models(table: TableFile, side: str, mapping: Mapping[str, str]) -> InputError:
+    """The error of a table without two columns of models; with one it may hold scores or ranks of single models."""
+    models = [name for name in table.columns if "model" in name.casefold()]
+    ranked = [(ours, name) for name in table.columns for ours in (_SHARE, "rank") if ours in name.casefold()]
+    other = [(ours, theirs) for ours, theirs in [*(("model", name) for name in models), *ranked] if ours != theirs]
+    if len(models) != 1 or len(ranked) != 1 or not other:
+        return InputError(f"{table.missing(side, mapping)}; a table of ballots needs the columns model and rank")
+    found = ", ".join(list(table.columns)[:30])
+    return InputError(
+        f"{table.path}: no columns of two models; columns found: {found}. Scores or ranks of single models are read "
+        f"with {setting_of('mapping', *other[0], *other[1:])}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,20 +315,21 @@ def _given_values(
 ) -> dict[str, str]:
     """Words that the user gave ours for. Raises InputError for a word that no row has, and for one that is not ours."""
     columns = [theirs[name] for name in ("winner", "human_winner") if name in theirs]
+    values = {word.strip(): ours for word, ours in values.items()}
     for word, ours in values.items():
         if ours not in (*sides[:2], "tie", ""):
             raise InputError(
-                f'{table.path}: --value gives "{word}" as "{ours}"; accepted: {sides[0]}, {sides[1]}, tie, or nothing '
-                f"where it was not read"
+                f'{table.path}: {setting("values")} gives "{word}" as "{ours}"; accepted: {sides[0]}, {sides[1]}, tie, '
+                f"or nothing where it was not read"
             )
     if values:
-        occur = {word for column in columns for word in _distinct(table, table.label(column), of="{table}")}
+        occur = {word for column in columns for word in _distinct(table, table.name(column), of="{table}")}
         if missing := [word for word in values if word not in occur]:
             raise InputError(
-                f'{table.path}: --value names "{missing[0]}", which no row has as its winner; there is: '
+                f'{table.path}: {setting("values")} names "{missing[0]}", which no row has as its winner; there is: '
                 f"{', '.join(sorted(occur)[:12])}"
             )
-    return dict(values)
+    return values
 
 
 def _distinct(table: TableFile, cell: str, *, of: str = "verdict", condition: str = "true") -> list[str]:
@@ -306,7 +341,7 @@ def _distinct(table: TableFile, cell: str, *, of: str = "verdict", condition: st
 
 
 def _other_words(table: TableFile, theirs: Mapping[str, str], spelling: _Spelling) -> dict[str, str]:
-    """Ours for words of the winner's columns that are none of ours, where all that is in a column is certain."""
+    """Ours for words of the winner's columns that are none of ours, where a column has one pair of words for sides."""
     a, b, _ = spelling.sides
     models = {name.casefold() for name in _distinct(table, "unnest([model_a, model_b])")}
     found: dict[str, str] = {}
@@ -314,18 +349,21 @@ def _other_words(table: TableFile, theirs: Mapping[str, str], spelling: _Spellin
         unread = _distinct(table, cell, condition=f"{label} is null") if place in theirs else []
         if not 0 < len(unread) <= _MAX_WORDS:
             continue
-        new, words = ({word.casefold().strip() for word in some} for some in (unread, _distinct(table, cell)))
-        for pair in _PLACES:
-            ties = _TIES | ({"0"} if pair == ("1", "2") else set())
-            certain = pair != ("1", "2") or "2" in words
-            if certain and words & {*pair} and words <= {*pair, *ties} and not words & models:
-                ours = {**dict.fromkeys(ties, "tie"), **dict(zip(pair, (a, b), strict=True))}
-                found |= {word: ours[word.casefold().strip()] for word in unread}
-                break
-        else:
-            if new <= _TIES and not new & models:  # beside names of models
-                found |= dict.fromkeys(unread, "tie")
+        words = {word.casefold() for word in _distinct(table, cell)}
+        ours = dict.fromkeys(_TIES - models, "tie")  # also beside names of models
+        own = {word.casefold() for word in spelling.words(theirs)} - {"tie"}
+        pairs = [pair for pair in _PLACES if words & {*pair}]
+        certain = len(pairs) == 1 and not words & (models | own - {*pairs[0]})
+        if certain and (pairs[0] != _NUMBERED or _only_numbered(words)):
+            ours |= dict(zip(pairs[0], (a, b), strict=True)) | ({"0": "tie"} if pairs[0] == _NUMBERED else {})
+        found |= {word: ours[word.casefold()] for word in unread if word.casefold() in ours}
     return found
+
+
+def _only_numbered(words: Collection[str]) -> bool:
+    """Whether the numbers in a column are 1 and 2, and 0 for a tie: with others they may be grades or counts."""
+    numbers = {word for word in words if word.replace(".", "", 1).lstrip("+-").isdecimal()}
+    return "2" in numbers and numbers <= {*_NUMBERED, "0"}
 
 
 def _load(
@@ -339,7 +377,9 @@ def _load(
     cells = {_CELLS.get(name, name): "null::varchar" for name in [*_NAMES, *_CELLS]}
     for name, column in theirs.items():
         if name not in _SCORES[0]:
-            cells[_CELLS.get(name, name)] = table.label(column) if name in _NAMES else table.cell(column)
+            cells[_CELLS.get(name, name)] = name_cell(table, name, column) if name in _NAMES else table.cell(column)
+    names = [column for name, column in theirs.items() if name in _NAMES and not table.nested(column)]
+    cells["padded"] = padded_cell(table, names)
     if "score_a" in theirs:
         cells |= _by_scores(*(table.text(theirs[name]) for name in _SCORES[0]), sides=spelling.sides)
     for name in ("winner", "human_cell"):
@@ -394,15 +434,37 @@ def _refused(
         problem = f'"{column}" is empty; fill it in or leave the row out'
     elif place in _ACCEPTED:
         problem = f'"{column}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
+    elif place == "winner" and cell in ("1", "0", "0.5", "1.0", "0.0"):
+        problem = f'"{column}" is "{cell}"; accepted: {_accepted(spelling, theirs)}; shares of the first named, from 0 '
+        problem += f"to 1, are read with {setting_of('mapping', _SHARE, column)}"
     else:
-        shown = (cell or "")[:60]
-        words = ", ".join(spelling.words(theirs))
-        problem = f'"{column}" is "{shown}"; accepted: {words}, a name of the two models, or nothing'
-        if place == "winner" and cell in ("1", "0", "0.5", "1.0", "0.0"):
-            problem += f"; shares of the first named, from 0 to 1, are read with --map {_SHARE}={column}"
-        else:
-            problem += f"; say what another word means with --value {shlex.quote(f'{shown}={sides[0]}')}"
+        problem = _unknown_word(table, theirs, spelling, place, column, cell or "")
     return InputError(f"{table.path}: row {row}: {problem}")
+
+
+def _accepted(spelling: _Spelling, theirs: Mapping[str, str]) -> str:
+    return f"{', '.join(spelling.words(theirs))}, a name of the two models, or nothing"
+
+
+def _unknown_word(
+    table: TableFile, theirs: Mapping[str, str], spelling: _Spelling, place: str, column: str, word: str
+) -> str:
+    """What is wrong with a word for a winner, how often it occurs, and a remedy that turns no verdict around."""
+    cell, label = ("winner", "label") if place == "winner" else ("human_cell", "human")
+    ((rows,),) = table.connection.execute(
+        f"select count(*) from verdict where {cell} = ? and {label} is null", [word]
+    ).fetchall()
+    counted = f" in {rows:,} rows" if rows > 1 else ""
+    problem = f'"{column}" is "{word[:60]}"{counted}; accepted: {_accepted(spelling, theirs)}'
+    models = _distinct(table, "unnest([model_a, model_b])")
+    if word in models:
+        return f"{problem}; it is a model, but none of the two of this row: mend the row, or leave it out"
+    if alike := [name for name in models if name.casefold() == word.casefold()]:
+        return f'{problem}; the model is called "{alike[0]}": write both alike'
+    if len(word) > 60:
+        return f"{problem}; write one of these"
+    a, b, _ = spelling.sides
+    return f"{problem}; {setting_of('values', word, '')} counts it as not read (or give it tie, {a} or {b})"
 
 
 def _numbered(battles: Battles) -> Battles:

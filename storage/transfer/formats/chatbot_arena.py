@@ -31,6 +31,7 @@ _ARENA_DIALECTS = (
         ("model_a", "model_b", "winner", "instruction_id"),
         _WORDS,
         signs=frozenset({"conversation_a"}),
+        once=True,
     ),
     VerdictDialect(
         "chatbot-arena",
@@ -38,6 +39,7 @@ _ARENA_DIALECTS = (
         {**_MODELS, "winner": ("winner",), **_BATTLE, "time": ("tstamp", "timestamp")},
         ("model_a", "model_b", "winner", "time"),
         _WORDS,
+        once=True,
     ),
     VerdictDialect(
         "chatbot-arena",

@@ -8,7 +8,7 @@ taken about 0: so neither depends on which model a table calls A.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_of
 from venire.storage.transfer.formats.source import TableFile
 
 __all__ = [
@@ -30,30 +31,88 @@ __all__ = [
     "plain_numbers",
     "refuse_bad_features",
     "scaled",
-    "with_judge",
 ]
 
 UNNAMED_JUDGE = "unnamed"
 """The one judge of a table that has no judge column."""
 
 
-_JUDGES = ("annotator", "worker", "voter", "rater")
-"""What tables of people's verdicts call the column of judges."""
+_TEXTS = ("instruction", "prompt", "question")
+_SYNONYMS = {
+    "judge": ("annotator", "worker", "voter", "rater"),
+    "instruction_id": ("question_id", "prompt_id", "item_id", "sample_id", "task_id", *_TEXTS, "uid"),
+}
+"""What other tables call our columns, the surest first: an id, then a text, then `uid`, which may number the rows."""
 
 
-def with_judge(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
-    """The mapping with the file's column of judges where that is called otherwise: the first of `_JUDGES`.
+def with_synonyms(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """The mapping with the file's columns of judges and instructions where those are called otherwise.
 
-    A column `judge`, or one that the mapping names, comes first.
+    A column that the mapping names comes first.
     """
-    if "judge" in mapping or "judge" in table.columns or "judge" in table.respelt(["judge"], {}):
-        return mapping
-    taken = {*mapping.values()}
-    for name in _JUDGES:
-        theirs = table.respelt([name], {}).get(name, name)
-        if theirs in table.columns and theirs not in taken:
-            return {**mapping, "judge": theirs}
-    return mapping
+    found = dict(mapping)
+    for ours in _SYNONYMS:
+        theirs = column_of(table, ours, {*found.values()})
+        if ours not in found and theirs not in (None, ours):
+            found[ours] = theirs
+    return found
+
+
+def column_of(table: TableFile, ours: str, taken: Collection[str] = ()) -> str | None:
+    """The file's column of judges or instructions that is not taken: of our name in any letters, else a synonym."""
+    return next((name for name in _named(table, (ours, *_SYNONYMS.get(ours, ()))) if name not in taken), None)
+
+
+def with_ids(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """The mapping with the file's column of ids of instructions, where it has one of some name."""
+    names = ["instruction_id", *(name for name in _SYNONYMS["instruction_id"] if name not in _TEXTS)]
+    ids = _named(table, names)
+    return {"instruction_id": ids[0], **mapping} if ids else mapping
+
+
+def _named(table: TableFile, names: Sequence[str]) -> list[str]:
+    """The file's columns that are called so, in any letters."""
+    respelt = table.respelt(names, {})
+    return [name for name in (respelt.get(one, one) for one in names) if name in table.columns]
+
+
+def name_cell(table: TableFile, ours: str, theirs: str) -> str:
+    """SQL for a column of ids or names; an instruction may be known by its text, or by its messages as JSON."""
+    return table.name(theirs) if ours != "instruction_id" or not table.nested(theirs) else table.json(theirs)
+
+
+def instruction_note(theirs: str | None) -> str | None:
+    """What was taken as the instruction, which decides how wide intervals are; None for a column of our own name."""
+    if theirs is None:
+        other = setting_of("mapping", "instruction_id", "COLUMN")
+        return (
+            "no column names the instruction, so each row counts as independent: where several rows are on one "
+            f"question, intervals are too narrow; name its column with {other}"
+        )
+    if theirs == "instruction_id":
+        return None
+    return (
+        f"taken as the instruction: {theirs}; rows of one instruction share their noise (another column: "
+        f"{setting_of('mapping', 'instruction_id', 'COLUMN')})"
+    )
+
+
+def repeated_note(lines: int) -> str:
+    """That lines which stand again word for word were not counted again."""
+    return (
+        f"{lines:,} line{' stands' if lines == 1 else 's stand'} again, word for word, and "
+        f"{'was' if lines == 1 else 'were'} counted once"
+    )
+
+
+def padded_note(rows: int) -> str:
+    """That names were read without the spaces around them."""
+    return f"spaces around names were left out, in {rows:,} row{'' if rows == 1 else 's'}"
+
+
+def padded_cell(table: TableFile, columns: Iterable[str]) -> str:
+    """SQL for whether any of these columns of names has spaces around it."""
+    return " or ".join(f"coalesce({table.name(one)} <> {table.label(one)}, false)" for one in columns) or "false"
 
 
 def encode(
@@ -163,7 +222,7 @@ def condition(
     if strict and terms and not _any_row(table, found, parameters):
         words = {key: given if isinstance(given, str) else " or ".join(given) for key, given in where.items()}
         asked = " and ".join(f"{key}={word}" for key, word in words.items())
-        raise InputError(f"{table.path}: no row has {asked}; leave a condition of --where out")
+        raise InputError(f"{table.path}: no row has {asked}; leave a condition of {setting('where')} out")
     return found, parameters
 
 
@@ -178,7 +237,7 @@ def _column(table: TableFile, key: str, mapping: Mapping[str, str]) -> tuple[str
     theirs = name if name in table.columns else mapping.get(name, name)
     if theirs not in table.columns:
         found = ", ".join(list(table.columns)[:30])
-        raise InputError(f'{table.path}: --where names the column "{name}"; columns found: {found}')
+        raise InputError(f'{table.path}: {setting("where")} names the column "{name}"; columns found: {found}')
     return theirs, unlike
 
 
@@ -199,7 +258,7 @@ def _refuse_unknown_values(table: TableFile, column: str, values: Sequence[str])
     words = [value[:40] or "(empty)" for (value,) in rows.fetchmany(_SHOWN + 1)]
     shown = ", ".join(words[:_SHOWN]) + (", ..." if len(words) > _SHOWN else "")
     what = f'"{missing[0][:60]}"' if missing[0] else "empty"
-    raise InputError(f'{table.path}: --where: "{column}" is {what} in no row; it holds: {shown}')
+    raise InputError(f'{table.path}: {setting("where")}: "{column}" is {what} in no row; it holds: {shown}')
 
 
 def _any_row(table: TableFile, found: str, parameters: Sequence[Sequence[str]]) -> bool:

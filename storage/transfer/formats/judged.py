@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
-from typing import get_args
+from typing import Any, get_args
 
 import duckdb
 import numpy as np
@@ -19,9 +19,22 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_of, setting_with
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.columns import condition, encode
+from venire.storage.transfer.formats.columns import (
+    column_of,
+    condition,
+    encode,
+    instruction_note,
+    name_cell,
+    padded_cell,
+    padded_note,
+    repeated_note,
+)
 from venire.storage.transfer.formats.source import TableFile, TableSource, connect, open_table
+
+_NAMED = ("model", "model_a", "model_b", "winner", "judge")
+"""Our columns of names, around which spaces say nothing."""
 
 __all__ = ["ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
 
@@ -33,7 +46,8 @@ class VerdictDialect:
     `needed` are ours that must be there, `absent` are names of a file that must not, `nested` may hold JSON, of which
     `lists` must be lists. `given` are
     ours that the user may name instead, where the file has no such column. `signs` are names of a file that tell the
-    dialect and are not read. `words` is what a winner may be.
+    dialect and are not read. `words` is what a winner may be. `once`: a line says so much that an equal one is the
+    same judgment again.
     """
 
     format: str
@@ -47,6 +61,7 @@ class VerdictDialect:
     given: frozenset[str] = frozenset()
     signs: frozenset[str] = frozenset()
     ordered: bool = False
+    once: bool = False
     note: str = ""
     """What a reader of the ratings should know about how these verdicts were made from the file."""
 
@@ -66,6 +81,8 @@ class ImportedVerdicts:
     note: str = ""
     itself: int = 0
     guessed: bool = False
+    notes: tuple[str, ...] = ()
+    """What of the reading changes ratings or intervals."""
 
     def fitted(self, both_bad: BothBad = "tie") -> Battles:
         """The verdicts to rate from: with those that both are bad as ties, or without them.
@@ -73,14 +90,14 @@ class ImportedVerdicts:
         Raises InputError for another word.
         """
         if both_bad not in get_args(BothBad):
-            raise InputError(f"--both-bad is {both_bad!r}; choose tie or drop")
+            raise InputError(f"{setting('both_bad')} is {both_bad!r}; choose tie or drop")
         if both_bad == "tie" or not self.both_bad.any():
             return self.battles
         kept = ~self.both_bad
         columns = [one.name for one in fields(Battles) if isinstance(getattr(self.battles, one.name), np.ndarray)]
         return replace(self.battles, **{name: getattr(self.battles, name)[kept] for name in columns})
 
-    def facts(self, both_bad: BothBad = "tie") -> dict[str, str | int | bool]:
+    def facts(self, both_bad: BothBad = "tie") -> dict[str, Any]:
         """What became of the file's rows, as plain JSON values."""
         return {
             "format": self.format,
@@ -91,6 +108,7 @@ class ImportedVerdicts:
             "both_bad_as": both_bad,
             "itself": self.itself,
             "note": self.note,
+            "notes": list(self.notes),
         }
 
 
@@ -147,7 +165,9 @@ def read_judged(
             chosen = columns.dialect
         if chosen is None:
             raise InputError("no file was named: name one or several")
-        return _judged(connection, chosen, paths)
+        repeated = _counted_once(connection, chosen) if chosen.once else 0
+        judged = _judged(connection, chosen, paths)
+        return replace(judged, notes=_notes(connection, columns, judged.battles, repeated))
 
 
 def _columns(
@@ -161,12 +181,12 @@ def _columns(
     dialect = fitting[0] if fitting else nearest
     if unknown := sorted(set(mapping) - set(dialect.columns)):
         raise InputError(
-            f'{table.path}: --map names "{unknown[0]}", which is no column of {dialect.format}; those are '
-            f"{', '.join(dialect.columns)}"
+            f'{table.path}: {setting("mapping")} names "{unknown[0]}", which is no column of {dialect.format}; those '
+            f"are {', '.join(dialect.columns)}"
         )
     theirs = {}
     for ours, names in dialect.columns.items():
-        found = next((name for name in (mapping.get(ours), *names) if name in table.columns), None)
+        found = next((name for name in names if name in table.columns), None) or column_of(table, ours)
         if ours in mapping:
             theirs[ours] = table.column(ours, mapping)
         elif found is not None:
@@ -188,11 +208,13 @@ def _missing(table: TableFile, dialects: Sequence[VerdictDialect], dialect: Verd
     names = '" or "'.join(dialect.columns[ours])
     found = ", ".join(list(table.columns)[:30])
     if ours in dialect.given:
-        return f'{table.path}: no column "{names}"; say who it was with --{dialect.columns[ours][0]} NAME'
+        return (
+            f'{table.path}: no column "{names}"; say who it was with {setting_with(dialect.columns[ours][0], "NAME")}'
+        )
     forms = [", ".join([*(one.columns[name][0] for name in one.needed), *sorted(one.signs)]) for one in dialects]
     return (
         f'{table.path}: not {dialect.format}: no column "{names}"; columns found: {found}. A file of {dialect.format} '
-        f"has {'; or '.join(forms)}. Where another column holds it: --map {ours}=COLUMN"
+        f"has {'; or '.join(forms)}. Where another column holds it: {setting_of('mapping', ours, 'COLUMN')}"
     )
 
 
@@ -208,17 +230,48 @@ def _copy(
     for ours in columns.dialect.columns:
         if ours in columns.theirs:
             theirs = columns.theirs[ours]
-            cells.append(f"{table.json(theirs) if ours in columns.dialect.nested else table.label(theirs)} as {ours}")
+            cells.append(f"{_cell(table, columns.dialect, ours, theirs)} as {ours}")
         else:
             cells.append(f"cast(? as varchar) as {ours}")
             parameters.append(columns.constants.get(ours))
+    named = [columns.theirs[ours] for ours in _NAMED if ours in columns.theirs and ours not in columns.dialect.nested]
     select = (
         f"select * exclude (kept) from (select {number} as file, row_number() over () as row, {', '.join(cells)}, "
-        f"{kept[0]} as kept from {table.reader}) where kept"
+        f"{padded_cell(table, named)} as padded, hash(line) as line, {kept[0]} as kept from {table.reader} as line) "
+        "where kept"
     )
     with table.errors():
         make = "create temp table given as" if number == 0 else "insert into given"
         connection.execute(f"{make} {select}", [*parameters, *kept[1], *table.parameters])
+
+
+def _cell(table: TableFile, dialect: VerdictDialect, ours: str, theirs: str) -> str:
+    if ours in dialect.nested:
+        return table.json(theirs)
+    if theirs in dialect.columns[ours]:
+        return table.name(theirs) if ours in _NAMED else table.label(theirs)
+    return name_cell(table, ours, theirs)
+
+
+def _counted_once(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect) -> int:
+    """Deletes lines that are equal in all that they say, not only in what is read of them; how many."""
+    cells = ", ".join(("line", *dialect.columns))
+    ((deleted,),) = connection.execute(
+        f"delete from given where rowid not in (select min(rowid) from given group by {cells})"
+    ).fetchall()
+    return int(deleted)
+
+
+def _notes(
+    connection: duckdb.DuckDBPyConnection, columns: _DialectColumns, battles: Battles, repeated: int
+) -> tuple[str, ...]:
+    """What was taken as the instruction, where it goes by another name than the dialect's, and which lines count."""
+    ((padded,),) = connection.execute("select count(*) from given where padded").fetchall()
+    theirs = columns.theirs.get("instruction_id")
+    usual = theirs is None or theirs in columns.dialect.columns["instruction_id"]
+    taken = None if usual and battles.instructions else instruction_note(theirs)
+    notes = [taken, padded_note(padded) if padded else None, repeated_note(repeated) if repeated else None]
+    return tuple(note for note in notes if note)
 
 
 def _refuse_no_lists(

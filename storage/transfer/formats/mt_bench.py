@@ -32,11 +32,12 @@ _MT_BENCH_DIALECTS = (
         "model_1, model_2, tie, error",
         nested=frozenset({"judge"}),
         ordered=True,
+        once=True,
         note="the turns of a question count as repeats of it",
     ),
     VerdictDialect(
         "mt-bench",
-        "judged_mt_bench_scores",
+        "judged_grades",
         {"model": ("model",), "winner": ("score",), "judge": _JUDGE, "instruction_id": _QUESTION, "turn": _TURN},
         ("model", "winner", "judge", "instruction_id", "turn"),
         "a number, -1 where no grade was read",
@@ -153,6 +154,7 @@ _ARENA_HARD_DIALECTS = (
         lists=frozenset({"winner"}),
         given=frozenset({"model_b"}),
         ordered=True,
+        once=True,
         note="A>>B counts as one win, as A>B does",
     ),
 )

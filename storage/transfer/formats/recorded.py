@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from venire.arena.errors import InputError
 from venire.arena.records import Shape
+from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["COLUMNS", "RecordedJudgment", "read_recorded"]
@@ -65,7 +66,7 @@ def read_recorded(
         )
     table = open_table(path)
     with closing(table.connection):
-        yield from _rows(table, judge, shape, mapping, verdicts)
+        yield from _rows(table, judge, shape, with_ids(table, mapping), verdicts)
 
 
 def _rows(

@@ -24,6 +24,7 @@ from typing import Any
 import duckdb
 
 from venire.arena.errors import InputError
+from venire.arena.hints import setting_of
 from venire.storage.transfer.memory import MemoryTable
 
 __all__ = ["TableFile", "TableSource", "connect", "open_table"]
@@ -49,6 +50,8 @@ _CSV_REASONS = {
     "Maximum line size": "the line is too long",
     "state machine": "its line ends are mixed, or a quote stands where none may; write it again as RFC 4180",
 }
+_SPACES = " \t\n\r\v\f\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\ufeff"
+"""What is no part of a name where it stands at its ends."""
 _LONGEST_LINE = 64 * 1024 * 1024
 _LONGEST_VALUE = 1024 * 1024 * 1024
 _CELLS_SHOWN = 30
@@ -106,8 +109,7 @@ class TableFile:
             found += " (cells are separated by commas in .csv and by tabs in .tsv files)"
         likely = [name for name in self.columns if _may_be(ours, name)]
         hint = _nearest(theirs, likely) or _nearest(ours, likely) or "COLUMN"
-        in_file = isinstance(self.path, Path)
-        remedy = f"--map {ours}={hint}" if in_file else f'mapping={{"{ours}": "{hint}"}}'
+        remedy = setting_of("mapping", ours, hint)
         return MissingColumnError(f'{self.path}: no column "{theirs}"; columns found: {found}', ours, hint, remedy)
 
     def respelt(self, ours: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -124,10 +126,14 @@ class TableFile:
                 found[name] = alike[0]
         return found
 
+    def nested(self, theirs: str) -> bool:
+        """Whether a column holds lists, structures or bytes."""
+        return _NESTED.match(self.columns[theirs]) is not None
+
     def text(self, theirs: str) -> str:
         """SQL for a column as text; raises InputError for lists, structures and bytes."""
-        kind = self.columns[theirs]
-        if _NESTED.match(kind):
+        if self.nested(theirs):
+            kind = self.columns[theirs]
             raise InputError(
                 f'{self.path}: column "{theirs}" holds {kind.lower()[:60]}, not text; write it as plain text'
             )
@@ -154,6 +160,10 @@ class TableFile:
         whole = f"{name} = trunc({name}) and abs({name}) < 1e18"
         missing = f"when isnan(cast({name} as double)) then null"
         return f"case {missing} when {whole} then cast(cast({name} as hugeint) as varchar) else {text} end"
+
+    def name(self, theirs: str) -> str:
+        """SQL for a column of names: the label without the spaces around it."""
+        return f"trim({self.label(theirs)}, '{_SPACES}')"
 
     def execute(self, query: str) -> duckdb.DuckDBPyConnection:
         """Run a query in which `{table}` denotes the file's rows; raises InputError where the file is unreadable."""

@@ -6,7 +6,8 @@
 | completions | `model`, `instruction_id`, `completion` |
 | elo | `model`, `elo`; a model without an Elo is left out |
 
-Reference ratings, to hold a board against, are a table of `model` and `elo` (or `rating`), or a board of ours.
+Reference ratings, to hold a board against, are a table of `model` and `elo` (or `rating`, or `score`), or a board of
+ours.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from typing import Any, NamedTuple
 
 from venire.arena.choices import TableKind
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_of
 from venire.arena.records import Completion, Instruction, Rating
+from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["MAX_ELO", "read", "read_reference", "unrated"]
@@ -76,9 +79,11 @@ def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Tabl
     if unknown:
         accepted = ", ".join([*needed, *columns.optional])
         raise InputError(
-            f'{path}: --map names "{unknown[0]}", which is no column of ours for {kind}; those are {accepted}'
+            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for {kind}; those are '
+            f"{accepted}"
         )
     table = open_table(path)
+    mapping = with_ids(table, mapping)
     there = [name for name in columns.optional if name in mapping or name in table.columns]
     return table, {name: table.column(name, mapping) for name in [*needed, *there]}
 
@@ -114,7 +119,8 @@ def _records(
                 yield record
     if not made:
         raise InputError(
-            f'{table.path}: column "{theirs["elo"]}" is empty in every row; name another: --map elo=COLUMN'
+            f'{table.path}: column "{theirs["elo"]}" is empty in every row; name another: '
+            f"{setting_of('mapping', 'elo', 'COLUMN')}"
         )
 
 
@@ -166,7 +172,7 @@ def _elo(table: TableFile, number: int, text: str, column: str) -> float:
     return elo
 
 
-_RATING_COLUMNS = ("elo", "rating")
+_RATING_COLUMNS = ("elo", "rating", "score")
 
 
 def read_reference(path: Path) -> dict[str, float]:
@@ -187,7 +193,7 @@ def read_reference(path: Path) -> dict[str, float]:
             raise InputError(f'{path}: row {number}: "{model}" has a rating in an earlier row; keep one of them')
         found[model] = _points(path, number, cell)
     if not found:
-        raise InputError(f"{path}: no model has a rating; give a column elo (or rating) with numbers")
+        raise InputError(f"{path}: no model has a rating; give a column elo (or rating, or score) with numbers")
     return found
 
 
@@ -208,7 +214,7 @@ def _board(path: Path) -> list[tuple[str, Any]] | None:
 def _table_rows(path: Path) -> Iterable[tuple[str | None, str | None]]:
     with closing((table := open_table(path)).connection):
         rating = _rating(table)  # first: it reports missing columns
-        cells = f"{table.label('model')}, {table.text(rating)}"
+        cells = f"{table.name('model')}, {table.text(rating)}"
         with table.errors():
             return table.execute(f"select {cells} from {{table}}").fetchall()
 
@@ -219,7 +225,7 @@ def _rating(table: TableFile) -> str:
     if "model" not in table.columns or not there:
         found = ", ".join(list(table.columns)[:30])
         raise InputError(
-            f"{table.path}: reference ratings stand in columns model and elo (or rating), or in what "
+            f"{table.path}: reference ratings stand in columns model and elo (or rating, or score), or in what "
             f"venire rate --json printed; columns found: {found}"
         )
     return there[0]

@@ -117,10 +117,10 @@ def test_repeats_and_weights_are_checked(write: Write, column: str, cells: tuple
 
 
 def test_ballots_are_known_by_their_columns(write: Write) -> None:
-    assert has_ballots(write("model,rank", "a,1"))
+    assert has_ballots(write("judge,model,rank", "x,a,1"))
     assert not has_ballots(write("model,rank,winner", "a,1,a"))
     assert not has_ballots(write("model_a,model_b,winner", "a,b,tie"))
-    assert has_ballots(write("system,place", "a,1"), {"model": "system", "rank": "place"})
+    assert has_ballots(write("system,place,Rater", "a,1,x"), {"model": "system", "rank": "place"})
     with pytest.raises(InputError, match='names "place", which is no column of ours for ballots'):
         read_ballots(write("model,rank", "a,1"), {"place": "rank"})
 

@@ -155,7 +155,7 @@ def test_another_column_may_say_what_belongs_together(read: Read) -> None:
     assert (merged.clusters, merged.comparisons().clusters) == (("y", "z"), ("y", "z"))
     assert merged.comparisons(cluster="instruction").clusters == ("1", "2")
     assert merged.comparisons(cluster="none").cluster is None
-    with pytest.raises(InputError, match='--cluster names the column "subject"; columns found: first'):
+    with pytest.raises(InputError, match='cluster names the column "subject"; columns found: first'):
         read(text, cluster="subject")
     with pytest.raises(InputError, match="in two clusters"):
         merge_orders(read(text, cluster="first"))
@@ -178,7 +178,7 @@ def test_rows_keep_their_numbers_when_others_are_left_out(read: Read) -> None:
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ({"sort": "human"}, '--where names the column "sort"; columns found: kind, model_a'),
+        ({"sort": "human"}, 'where names the column "sort"; columns found: kind, model_a'),
         ({"kind": "person"}, '"kind" is "person" in no row; it holds: human, llm'),
         ({"kind": ["human", "person"]}, '"kind" is "person" in no row'),
         ({"kind": ""}, '"kind" is empty in no row'),
@@ -201,8 +201,8 @@ def test_conditions_take_our_name_of_a_mapped_column(read: Read) -> None:
 @pytest.mark.parametrize(
     ("mapping", "words"),
     [
-        ({"winner": "w", "score": "s"}, "--map names both winner and score"),
-        ({"model_a": "x", "second": "y"}, "--map names both model_a and second"),
+        ({"winner": "w", "score": "s"}, "mapping names both winner and score"),
+        ({"model_a": "x", "second": "y"}, "mapping names both model_a and second"),
     ],
 )
 def test_a_mapping_of_two_forms_is_refused(read: Read, mapping: dict[str, str], words: str) -> None:

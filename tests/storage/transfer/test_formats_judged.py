@@ -133,13 +133,13 @@ def test_games_that_are_no_list_are_refused_with_their_row(tmp_path: Path, games
 def test_arena_hard_judgments_of_before_the_baseline_was_named_ask_for_it(tmp_path: Path) -> None:
     old = {"question_id": "u1", "model": "m", "judge": "gpt-4", "games": [game("B>>A"), game("A>B")]}
     path = written(tmp_path / "m.jsonl", [old])
-    with pytest.raises(InputError, match="--baseline NAME"):
+    with pytest.raises(InputError, match='baseline="NAME"'):
         judged(path)
     assert named(judged(path, baseline="gpt-4-0314")) == [("m", "gpt-4-0314", 1, 0)] * 2
 
 
 def test_a_baseline_is_refused_where_the_file_names_both_models(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="leave --baseline out"):
+    with pytest.raises(InputError, match="leave baseline out"):
         judged(written(tmp_path / "a.json", [alpaca(1)]), baseline="x")
 
 
@@ -301,7 +301,7 @@ def test_a_file_of_another_format_is_refused_with_what_is_missing(tmp_path: Path
 
 def test_a_mapping_to_a_column_of_no_use_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", [alpaca(1)])
-    with pytest.raises(InputError, match='--map names "vote", which is no column of alpaca-eval'):
+    with pytest.raises(InputError, match='mapping names "vote", which is no column of alpaca-eval'):
         judged(path, "alpaca-eval", mapping={"vote": "preference"})
 
 

@@ -44,8 +44,8 @@ def test_a_board_in_json_is_read_and_rows_of_json_too(write: Write) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("known.csv", "model,score\na,1\n", "columns found: model, score"),
-        ("known.csv", "Model,Elo\na,1\n", "columns model and elo (or rating)"),
+        ("known.csv", "model,share\na,1\n", "columns found: model, share"),
+        ("known.csv", "Model,Elo\na,1\n", "columns model and elo (or rating, or score)"),
         ("votes.csv", "model_a,model_b,winner\na,b,tie\n", "columns found: model_a, model_b, winner"),
         ("known.json", "[1, 2]", "its values are no JSON objects: write one for each row"),
         ("known.csv", "model,elo\na,1\na,2\n", 'row 2: "a" has a rating in an earlier row'),

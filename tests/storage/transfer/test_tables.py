@@ -229,9 +229,9 @@ def test_a_missing_column_is_refused_with_those_found_and_the_nearest(write: Wri
     path = write("e.csv", "model,win_rate,arena_elo_2024\nm,1,2\n")
     message = refusal(path, "elo")
     assert 'no column "elo"; columns found: model, win_rate, arena_elo_2024.' in message
-    assert message.endswith("--map elo=arena_elo_2024")
-    assert refusal(path, "elo", {"elo": "arena_elo_2042"}).endswith("--map elo=arena_elo_2024")
-    assert refusal(path, "completions").endswith("--map instruction_id=COLUMN")
+    assert message.endswith('mapping={"elo": "arena_elo_2024"}')
+    assert refusal(path, "elo", {"elo": "arena_elo_2042"}).endswith('mapping={"elo": "arena_elo_2024"}')
+    assert refusal(path, "completions").endswith('mapping={"instruction_id": "COLUMN"}')
 
 
 def test_a_mapped_optional_column_must_be_there(write: Write) -> None:
@@ -339,7 +339,7 @@ def test_the_recorded_tables_of_alpaca_eval_are_read(shared_data: Path) -> None:
     mapping = {"elo": "arena_elo_2024_02_02"}
     ratings = list(read(folder / "models.parquet", "elo", mapping))
     assert (len(ratings), unrated(folder / "models.parquet", mapping)) == (48, 215 - 48)
-    assert refusal(folder / "models.parquet", "elo").endswith("--map elo=arena_elo_2024_02_02")
+    assert refusal(folder / "models.parquet", "elo").endswith('mapping={"elo": "arena_elo_2024_02_02"}')
 
 
 def test_recorded_tables_with_other_names_are_read_by_a_mapping(shared_data: Path) -> None:

@@ -246,3 +246,13 @@ def test_stores_with_votes_are_merged_once_each_and_contradictions_are_refused(f
         assert House(store).all("select count(note) from people_vote") == [(3,)]  # two of them on votes of both
     with pytest.raises(InputError, match="'ann' voted otherwise on 'a' against 'b', instruction 'q1'"):
         merge([one, three], tmp_path / "none.duckdb")
+
+
+def test_votes_name_an_instruction_by_its_id_or_by_its_text(filled: House, tmp_path: Path) -> None:
+    by_id = read_votes(table(tmp_path, "ann,q1,a,b,model_a", head=HEAD.replace("instruction_id", "question_id")))
+    ((turns,),) = filled.all("select turns from instruction where external_id = 'q1'")
+    (text,) = json.loads(turns)
+    named = table(tmp_path, f"bob,{text},a,b,model_a", head=HEAD.replace("instruction_id", "prompt"), name="texts.csv")
+    by_text = read_votes(named)
+    assert "taken as the instruction: prompt" in by_text.remarks[0]
+    assert add_votes(filled.store, "crowd", by_id, by_text).votes == 2

@@ -291,12 +291,30 @@ FILES = {
 """Of each format that is read and written: its files of texts and of verdicts."""
 
 
+TABLE_OF_VERDICTS = "model_a,model_b,winner,judge,judge_winner,score_difference\nant,bee,model_a,j,model_a,1.5\n"
+READ_ALONE = {
+    "wildbench": json.dumps(
+        [{"session_id": "s", "model_test": one, "score": n} for n, one in enumerate(("ant", "bee"))]
+    ),
+    "label-studio": json.dumps(
+        [
+            {
+                "id": 1,
+                "data": {"model_a": "ant", "model_b": "bee", "prompt": "p"},
+                "annotations": [{"completed_by": 3, "result": [{"type": "pairwise", "value": {"selected": "left"}}]}],
+            }
+        ]
+    ),
+}
+"""Of formats that are read and not written, a file where it is no table of pairs."""
+
+
 @pytest.mark.parametrize("form", [name for name, one in FORMATS.items() if one.read or one.dialects])
 def test_every_format_of_ours_keeps_the_contract(kept: Path, tmp_path: Path, form: str) -> None:
     if FORMATS[form].write is None:
-        row = "model_a,model_b,winner,judge,judge_winner,score_difference\nant,bee,model_a,j,model_a,1.5\n"
-        (tmp_path / "verdicts.csv").write_text(row, encoding="utf-8")
-        check_format(form, verdicts=[tmp_path / "verdicts.csv"])
+        path = tmp_path / ("verdicts.json" if form in READ_ALONE else "verdicts.csv")
+        path.write_text(READ_ALONE.get(form, TABLE_OF_VERDICTS), encoding="utf-8")
+        check_format(form, verdicts=[path])
         return
     export_format(kept, tmp_path / "out", form, campaign="first")
     texts, verdicts = (

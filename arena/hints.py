@@ -1,0 +1,62 @@
+"""How a remedy names a setting: as the option of a command, or in Python as the keyword of a function."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_OPTIONS = {"mapping": "--map", "values": "--value", "form": "--format"}
+"""Options that are not called as their keywords."""
+
+_command: ContextVar[Mapping[str, str] | None] = ContextVar("command", default=None)
+"""Within a command its options by keyword, where they are called otherwise."""
+
+
+@contextmanager
+def command_words(**options: str) -> Iterator[None]:
+    """Within it remedies name the options of a command; `options` are those that only this command calls so."""
+    token = _command.set(_OPTIONS | options)
+    try:
+        yield
+    finally:
+        _command.reset(token)
+
+
+def setting(keyword: str) -> str:
+    """The name of a keyword's setting.
+
+    >>> setting("both_bad")
+    'both_bad'
+    >>> with command_words():
+    ...     setting("both_bad"), setting("mapping")
+    ('--both-bad', '--map')
+    """
+    options = _command.get()
+    return keyword if options is None else options.get(keyword, f"--{keyword.replace('_', '-')}")
+
+
+def setting_with(keyword: str, value: str) -> str:
+    """A setting with its value.
+
+    >>> setting_with("form", "ballots")
+    'form="ballots"'
+    """
+    return f'{keyword}="{value}"' if _command.get() is None else f"{setting(keyword)} {shlex.quote(value)}"
+
+
+def setting_of(keyword: str, key: str, value: str, *more: tuple[str, str]) -> str:
+    """A setting with a key and its value, and perhaps more of them.
+
+    >>> setting_of("values", "not read", "")
+    'values={"not read": ""}'
+    >>> with command_words():
+    ...     setting_of("values", "not read", "")
+    "--value 'not read='"
+    """
+    pairs = [(key, value), *more]
+    if _command.get() is None:
+        listed = ", ".join(f'"{key}": "{value}"' for key, value in pairs)
+        return f"{keyword}={{{listed}}}"
+    return " ".join(f"{setting(keyword)} {shlex.quote(f'{key}={value}')}" for key, value in pairs)

@@ -317,6 +317,18 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
     assert set(circle(files)) == {"venire/arena/errors", "venire/arena/keys"}
 
 
+def test_a_row_of_an_attempt_is_made_in_one_place() -> None:
+    """The danger: live calls, actors and batches each fill such a row by hand, and the copies drift apart."""
+    made = [
+        path
+        for path, source in house()
+        if "AttemptRecord(" in source
+        for node in ast.walk(parse(source))
+        if isinstance(node, ast.Call) and name_of(node.func) == "AttemptRecord"
+    ]
+    assert made == ["orchestrator/lanes/ledger.py"]
+
+
 def test_a_class_name_is_unique_in_the_product() -> None:
     homes: dict[str, list[str]] = {}
     for path, source in house():

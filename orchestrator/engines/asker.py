@@ -498,7 +498,7 @@ class _RemoteLedger:
         step.tries += 1
         self.counters.sending.add(attempt.sender)
         attempt.sent_at = session.clock.wall()
-        about = (step.trial, step.number, granted.number, attempt.lane, session.numbers[step.judge])
+        about = (step.trial, step.key, step.number, granted.number, attempt.lane, session.numbers[step.judge])
         self._asker.out[granted.call] = CallOut(*about, attempt.reservation, permit.load)
 
     async def _permit(self, attempt: Attempt, load: Load) -> Grant:
@@ -544,9 +544,8 @@ class _RemoteLedger:
         self.counters.sending.discard(attempt.sender)
         usage, (cost, tokens, doubt) = attempt.usage(), attempt.paid()
         attempt.route.gate.done(attempt.permit, None, None, replied=usage[2])
-        respondent = self._asker.out.pop(attempt.slot).respondent
-        record = attempt_record(attempt, cost)
-        self._session.report(Attempted(attempt.slot, respondent, record, usage, tokens, doubt))
+        out, record = self._asker.out.pop(attempt.slot), attempt_record(attempt, cost)
+        self._session.report(Attempted(attempt.slot, out, record, usage, tokens, doubt))
 
     async def safe(self) -> None:
         """See `LaneLedger.safe`: on the coordinator's disk."""

@@ -80,6 +80,8 @@ class CallOut(NamedTuple):
     """A call that an actor may have sent and has not reported: what was announced of it."""
 
     trial: int
+    key: bytes
+    """Of the trial."""
     step: int
     number: int
     lane: int
@@ -160,7 +162,7 @@ class Attempted(NamedTuple):
     """A call that was sent and has ended."""
 
     call: int
-    respondent: int
+    out: CallOut
     record: AttemptRecord
     usage: CallUsage
     tokens: int | None

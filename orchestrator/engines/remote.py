@@ -27,7 +27,6 @@ from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, Fault, InputError, StoreError
 from venire.judges.providers.base import Provider
 from venire.judges.providers.replay import REPLAY
-from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.messages import (
     STALE_SECONDS,
@@ -769,15 +768,12 @@ class _Round:
             if (record.trial, record.step, record.sent_at) in sent:
                 actor.on_disk.add(call)
                 continue
-            reservation = Reservation(record.reserved, record.reserved_tokens)
-            ended = CallOut(record.trial, record.step, record.number, record.lane, one.respondent, reservation, None)
-            await self._take_over(actor, call, ended)
+            await self._take_over(actor, call, one.out._replace(load=None))
         for call, under_way in begun.out.items():
             await self._take_over(actor, call, under_way)
 
     async def _take_over(self, actor: _Actor, call: int, under_way: CallOut) -> None:
         account = self.account
-        (pending,) = load(account.store, np.array([under_way.trial], dtype=np.int64))
         known = account.store.read("attempts_of", trials=[under_way.trial])
         numbers, number = {number for _, step, number in known if step == under_way.step}, under_way.number
         if number in numbers:  # another command has opened the store meanwhile, and took it for unanswered
@@ -786,7 +782,7 @@ class _Round:
         lane, route = self.routes.get(under_way.lane, (None, None))
         ledger = account.other_calls if lane is None else account.ledgers[lane.settings.identity]
         attempt = Attempt(
-            Step(pending.id, pending.key, under_way.step, number - 1, judge="" if judge is None else judge.name),
+            Step(under_way.trial, under_way.key, under_way.step, number - 1, judge="" if judge is None else judge.name),
             account.budgets[under_way.respondent],
             under_way.reservation,
             sender=object(),

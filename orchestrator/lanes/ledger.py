@@ -7,6 +7,7 @@ calls keeps them here: a lane of this process, the coordinator for its actors, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from venire.arena.campaigns import Limits
@@ -130,6 +131,12 @@ class CallLedger:
         if self._lane_events.events.active:
             self._lane_events.sent(attempt)
 
+    def sent(self, attempts: Iterable[Attempt]) -> None:
+        """Say that calls are on their way which were announced as lines of a batch, and are counted with it."""
+        if self._lane_events.events.active:
+            for attempt in attempts:
+                self._lane_events.sent(attempt)
+
     async def adopt(self, attempt: Attempt, load: Load | None) -> None:
         """Take over a call that an earlier run sent and did not settle, whatever the limits are by now.
 
@@ -152,14 +159,14 @@ class CallLedger:
 
     def withdraw(self, attempt: Attempt) -> None:
         """See `LaneLedger.withdraw`."""
-        step, counters = attempt.step, self.counters
-        counters.calls -= 1
-        counters.retries -= attempt.again
-        counters.sending.discard(attempt.sender)
-        if step.attempts == attempt.number:  # else others have asked the step since
-            step.attempts -= 1
-        step.tries -= 1
-        if attempt.slot is not None:
+        if attempt.slot is not None:  # else it is a line of a batch, and counted with it
+            step, counters = attempt.step, self.counters
+            counters.calls -= 1
+            counters.retries -= attempt.again
+            counters.sending.discard(attempt.sender)
+            if step.attempts == attempt.number:  # else others have asked the step since
+                step.attempts -= 1
+            step.tries -= 1
             self._recorder.withdraw(attempt.slot)
         self.release(attempt)
         if self._lane_events.events.active:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from venire.arena.campaigns import JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, TransientError
-from venire.arena.records import Outcome, Reply, Request
+from venire.arena.records import Outcome, Reply
 from venire.judges.providers.batches.base import BatchAnswer, BatchProvider, BatchStatus
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.trial import VERDICT_FAULTS, TrialRunner
@@ -278,7 +279,11 @@ class Collector:
         goes_on = len(pending.replies) + 1 == line.step and isinstance(resumed, tuple)
         talk, request = resumed if isinstance(resumed, tuple) else (None, None)
         body = b"" if request is None else self._route.provider.encode(self._route.settings.model, request)
-        attempt = self._attempt(submission, line, judge, request, len(body))
+        attempt = self.attempt(line, submission.written_at)
+        attempt.body_bytes, attempt.latency = len(body), (self._clock.wall() - attempt.sent_at).total_seconds()
+        if request is not None:
+            attempt.cut = request.cut
+            attempt.structured = self._route.structured if request.schema is not None else None
         try:
             attempt.reply = self._answered(answer, body, lost=lost)
         except CallError as error:
@@ -316,25 +321,13 @@ class Collector:
             raise TransientError(answer.text, Fault.TRANSIENT)
         return self._batches.read(answer, body)
 
-    def _attempt(
-        self,
-        submission: OpenSubmission,
-        line: SubmissionLine,
-        judge: JudgeSettings | None,
-        request: Request | None,
-        body_bytes: int,
-    ) -> Attempt:
-        """The call of a line, as it was announced and is reserved."""
+    def attempt(self, line: SubmissionLine, sent_at: datetime) -> Attempt:
+        """The call of a line, as it is reserved and was put on record at a time."""
+        judge = self._judges.get(line.respondent)
         step = Step(line.trial, line.key, line.step, line.number, judge="" if judge is None else judge.name)
-        reservation = Reservation(line.reserved, line.reserved_tokens)
-        attempt = Attempt(step, self._budgets[line.respondent], reservation, lane=submission.lane, route=self._route)
-        attempt.price, attempt.digest, attempt.number = self._prices[line.respondent], line.digest, line.number
-        attempt.sent_at = submission.written_at
-        attempt.latency = (self._clock.wall() - submission.written_at).total_seconds()
-        attempt.body_bytes = body_bytes
-        if request is not None:
-            attempt.cut = request.cut
-            attempt.structured = self._route.structured if request.schema is not None else None
+        attempt = Attempt(step, self._budgets[line.respondent], Reservation(line.reserved, line.reserved_tokens))
+        attempt.route, attempt.lane, attempt.number = self._route, self._route.number, line.number
+        attempt.price, attempt.digest, attempt.sent_at = self._prices[line.respondent], line.digest, sent_at
         return attempt
 
     def _failed(

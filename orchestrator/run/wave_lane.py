@@ -10,10 +10,10 @@ import asyncio
 import os
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from venire.judges.providers.batches.base import CLOCK_SKEW, BatchProvider, Batc
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.engines.trial import TrialRunner
-from venire.orchestrator.lanes.calls import digest
+from venire.orchestrator.lanes.calls import Attempt, digest
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.refusals import refusal_advice
@@ -136,7 +136,7 @@ class WaveLane:
         self._trials, self._judges = trials, judges
         self._ledger, self._budgets = ledger, budgets
         self._prices = defaultdict(lambda: max(prices.values(), key=lambda price: price.output), prices)
-        self._counters, self._clock, self._events, self._warn = ledger.counters, clock, events, warn
+        self._clock, self._events, self._warn = clock, events, warn
         self._polling, self._halt, self._done_asking = polling, halt, done_asking
         self._cannot_pay, self._numbers = cannot_pay, numbers
         self._recorder: Recorder | None = None
@@ -169,6 +169,8 @@ class WaveLane:
             self.waves[one.id] = _Wave(one, self._folder / f"{one.name}.jsonl", sent_now=False)
             for left in submissions.left_by_respondent(self._store, one.id):
                 self._budgets[left.respondent].hold(Reservation(left.reserved, left.reserved_tokens), left.lines)
+            if self._events.active:
+                self._ledger.sent(self._attempts(submissions.lines_left(self._store, one.id).values(), one.written_at))
 
     def begin(self, recorder: Recorder) -> None:
         """Begin another round: results go to this recorder."""
@@ -220,7 +222,7 @@ class WaveLane:
         """Tell the budgets that what is out now does not come back in this run: others may wait for it."""
         for number in self.waves:
             for left in await asyncio.to_thread(submissions.left_by_respondent, self._store, number):
-                self._budget(left.respondent).park(Reservation(left.reserved, left.reserved_tokens))
+                self._budgets[left.respondent].park(Reservation(left.reserved, left.reserved_tokens))
 
     async def _rest(self, seconds: float) -> None:
         """Wait, but not when nothing more is to be asked."""
@@ -262,15 +264,15 @@ class WaveLane:
             wave.remove()
             return todo[place:]
         if self._halt.is_set():
-            for line in wave.lines:
-                self._budget(line.respondent).release(Reservation(line.reserved, line.reserved_tokens))
+            for attempt in self._attempts(wave.lines, self._clock.wall()):
+                self._ledger.release(attempt)
             wave.remove()
             return todo
         returned = await self._send(wave)
         return returned + todo[place:]
 
-    def _budget(self, respondent: int) -> BudgetView:
-        return self._budgets[respondent]
+    def _attempts(self, lines: Iterable[SubmissionLine], sent_at: datetime) -> Iterator[Attempt]:
+        return (self._collector.attempt(line, sent_at) for line in lines)
 
     async def _add(self, wave: WaveFile, pending: PendingTrial) -> bool:
         """Put a trial's next request into a wave, if it has one; False where it has no room, or no money just now."""
@@ -296,7 +298,7 @@ class WaveLane:
             )
             return True
         try:
-            if not await self._reserve(pending.respondent, line, others_out=bool(self.waves or wave.lines)):
+            if not await self._reserve(line, others_out=bool(self.waves or wave.lines)):
                 return False
         except BudgetReachedError as error:
             self._cannot_pay(pending.respondent, str(error))
@@ -312,30 +314,25 @@ class WaveLane:
         head = (pending.id, pending.key, pending.respondent, step, number)
         return SubmissionLine(*head, reserved.money, reserved.tokens, digest(body))
 
-    async def _reserve(self, respondent: int, line: SubmissionLine, *, others_out: bool) -> bool:
+    async def _reserve(self, line: SubmissionLine, *, others_out: bool) -> bool:
         """Set the worst case of a line aside; False where it does not fit while others of this lane are out.
 
-        What they cost in the end may leave room. Raises BudgetReachedError where nothing can.
+        What they cost in the end may leave room. Where none are out, what other lanes have reserved is waited for, and
+        False is that the run ended before. Raises BudgetReachedError where nothing can leave room.
         """
-        reservation, budget = Reservation(line.reserved, line.reserved_tokens), self._budget(respondent)
-        try:
-            budget.reserve(reservation)
-        except BudgetReachedError:
-            if others_out and budget.may_fit_later(reservation):
-                return False
-            return await self._reserve_when_free(budget, reservation)
-        return True
-
-    async def _reserve_when_free(self, budget: BudgetView, reservation: Reservation) -> bool:
-        """Wait for what other lanes have reserved; False where the run ends before that came back."""
-        waiting = asyncio.ensure_future(budget.reserve_when_free(reservation))
+        attempt = self._collector.attempt(line, self._clock.wall())
+        await self._ledger.room()
+        if self._ledger.reserve_now(attempt):
+            return True
+        if others_out and attempt.budget.may_fit_later(attempt.reservation):
+            return False
+        waiting = asyncio.ensure_future(self._ledger.reserve(attempt))
         halting = asyncio.ensure_future(wait_for_any(self._halt))
         try:
             await asyncio.wait((waiting, halting), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
                 waiting.result()
-                return True
-            return False
+            return waiting.done()
         finally:
             waiting.cancel()
             halting.cancel()
@@ -365,7 +362,8 @@ class WaveLane:
         )
         self._recorder.submission(submission, wave.digest)
         await self._recorder.safe()
-        self._counters.calls += len(lines)
+        self._ledger.counters.calls += len(lines)
+        self._ledger.sent(self._attempts(lines, submission.written_at))
         self.waves[number] = _Wave(submission, wave.path)
         return await self._send_file(self.waves[number])
 
@@ -409,10 +407,10 @@ class WaveLane:
     async def _return(self, wave: _Wave, why: str) -> list[int]:
         """Close a submission of which no line was asked; its trials, whose reservations end."""
         lines = (await asyncio.to_thread(submissions.lines_left, self._store, wave.submission.id)).values()
-        for line in lines:
-            self._budget(line.respondent).release(Reservation(line.reserved, line.reserved_tokens))
+        for attempt in self._attempts(lines, wave.submission.written_at):
+            self._ledger.withdraw(attempt)
         await self._note(wave, "returned", wave.submission.provider_id, why)
-        self._counters.calls -= len(lines) if wave.sent_now else 0
+        self._ledger.counters.calls -= len(lines) if wave.sent_now else 0
         self._forget(wave)
         return [line.trial for line in lines]
 

@@ -711,3 +711,46 @@ def test_files_are_answered_by_a_script_and_taken_in_wave_by_wave(waves: Any) ->
     price = waves.query(path, "select sum(cost), sum(input_tokens * 1000 + output_tokens * 4000) from attempt")
     assert price[0][0] == price[0][1], "the price of files is the judge's own"
     assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+
+
+def charged(line: dict[str, Any], dollars: float) -> dict[str, Any]:
+    """A line of answers that reports what it cost."""
+    line["response"]["body"]["usage"]["cost"] = dollars
+    return line
+
+
+def test_a_cost_of_nothing_in_a_batch_is_not_believed_and_said(waves: Any) -> None:
+    waves.answers = lambda line: charged(line, 0.0)
+    path = waves.write()
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert "not believed" in ran.said("a cost of $0.00")
+    waves.books(path)
+
+
+def test_what_a_batch_costs_beyond_its_price_is_said_and_reserved_from_then_on(waves: Any) -> None:
+    waves.answers = lambda line: charged(line, 0.25)
+    path = waves.write()
+    ran = waves.start(path)
+    assert ran.ending == "complete"
+    assert "$0.250000" in ran.said("cannot cost more than")
+    reserved = "select min(l.reserved) from submission_line l where l.submission = {}"
+    first, second = (waves.query(path, reserved.format(number))[0][0] for number in (1, 2))
+    assert first < second == 250_000_000
+
+
+def test_calls_of_batches_are_seen_by_observers_when_they_are_sent_and_when_they_end(waves: Any) -> None:
+    path = waves.write()
+    ran = waves.start(path)
+    sent, ended = ran.of("call.sent"), ran.of("call.ended")
+    assert len(sent) == len(ended) == 2 * TRIALS
+    assert {(one["trial"], one["step"]) for one in sent} == {(one["trial"], one["step"]) for one in ended}
+    assert sum(one["cost_nano"] for one in ended) == ran.summary.statistics.spent
+
+
+def test_calls_that_an_earlier_run_sent_are_seen_by_the_observers_of_the_one_that_collects_them(waves: Any) -> None:
+    waves.serve(polls=3)
+    path = waves.write()
+    assert waves.start(path, detach=True).ending == "batches under way"
+    ran = waves.start(path, stop_when=lambda now: now.answered > 0)
+    assert len(ran.of("call.sent")) >= len(ran.of("call.ended")) >= TRIALS

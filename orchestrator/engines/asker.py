@@ -64,7 +64,7 @@ __all__ = ["Asker"]
 _LONG_POLL = 5.0
 """For how often the seconds that reports may wait for more an exchange waits for something to report."""
 _TOO_LATE = Grant(0, 0, 0.0)
-"""In place of leave that came too late to be used."""
+"""In place of a permit that came too late to be used."""
 _MAX_UNACKNOWLEDGED = 20_000
 """Reports that are kept; with more no further call is sent until some are on disk."""
 
@@ -211,7 +211,7 @@ class _Session:
         """Respondents that are sent no further call, as the coordinator last said."""
         self.numbers = {judge.name: number for number, judge in setup.judges.items()}
         self.answers: dict[int, asyncio.Future[Grant]] = {}
-        """Calls that wait for leave."""
+        """Calls that wait for a permit."""
         self._last = False
         self._answered_at = clock.monotonic()
         """When the last exchange was answered: the coordinator's next one was sent after that."""
@@ -269,7 +269,7 @@ class _Session:
     def take(self, down: Down) -> None:
         """Take over what came down with an exchange, which makes the lease last longer."""
         self._valid_until = self._answered_at + self.setup.lease_seconds
-        # This process, or the way to it, stood still: leave is for then, and would come on top of what is sent now.
+        # This process, or the way to it, stood still: permits are of then, and would come on top of what is sent now.
         late = self.clock.monotonic() - self._answered_at > STALE_SECONDS + 10 * down.linger
         self.done = down.done
         self.silent.update(down.silent)

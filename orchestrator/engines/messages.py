@@ -48,7 +48,7 @@ __all__ = [
 
 
 STALE_SECONDS = 0.5
-"""Without a word for longer, beside what an exchange takes, leave for calls is neither given nor used."""
+"""Without a word for longer, beside what an exchange takes, permits for calls are neither given nor used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Down(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A call that is ready to be sent and wants leave."""
+    """A call that is ready to be sent and wants a permit."""
 
     call: int
     trial: int
@@ -153,7 +153,7 @@ class Ask(NamedTuple):
 
 
 class GaveUp(NamedTuple):
-    """A call that wants leave no more."""
+    """A call that wants no permit any more."""
 
     call: int
 
@@ -172,7 +172,7 @@ class Attempted(NamedTuple):
 
 
 class Withdrawn(NamedTuple):
-    """A call that had leave and was not sent."""
+    """A call that had a permit and was not sent."""
 
     call: int
 

@@ -42,7 +42,7 @@ class GateUsage:
 
 @dataclass(slots=True)
 class Permit:
-    """Leave for one call to be sent, held from `take` to `done` or `release`."""
+    """Permission for one call to be sent, held from `take` to `done` or `release`."""
 
     load: Load
     sent_at: float

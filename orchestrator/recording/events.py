@@ -55,7 +55,9 @@ EVENTS: Mapping[str, EventKind] = {
         ("trial", "key", "judge", "lane", "step", "fault", "cost_nano", "seconds"),
     ),
     "call.sent": EventKind(
-        "A call leaves, after `wait_s` seconds at its lane's gate.", (*_CALL, "wait_s", "reserved_nano")
+        "A call leaves, after `wait_s` seconds at its lane's gate; of a batch, when it is submitted, or taken over from "
+        "an earlier run.",
+        (*_CALL, "wait_s", "reserved_nano"),
     ),
     "call.ended": EventKind(
         "A call was answered, failed or was given up; `fault` is `none` when answered, `status` that of HTTP. What the "

@@ -178,7 +178,7 @@ def test_the_last_trials_of_a_lost_actor_are_asked_by_others(write: Write, tmp_p
 
     def look(now: Statistics) -> None:
         under_way = crew.made[0]._round
-        if under_way is None or not all(one.is_empty for one in under_way.stocks.values()):
+        if under_way is None or not all(one.is_empty for one in under_way.leases.stocks.values()):
             return
         for link, actor in zip(crew.links, crew.made[0].actors, strict=True):
             if any(actor.leased.values()) and not any(one.kills for one in crew.links):

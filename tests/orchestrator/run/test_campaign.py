@@ -835,7 +835,7 @@ def test_a_journal_that_cannot_be_written_stops_the_run_and_what_is_in_flight_co
     with pytest.raises(StoreError, match="Input/output error"):
         go(store, campaign(), provider)
     monkeypatch.undo()
-    assert len(provider.sent) == 8
+    assert 0 < len(provider.sent) < 8, "what calls cost is written there, too"
     assert sorted(provider.sent) == sorted(provider.answered)
 
 

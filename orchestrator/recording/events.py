@@ -55,8 +55,8 @@ EVENTS: Mapping[str, EventKind] = {
         ("trial", "key", "judge", "lane", "step", "fault", "cost_nano", "seconds"),
     ),
     "call.sent": EventKind(
-        "A call leaves, after `wait_s` seconds at its lane's gate; of a batch, when it is submitted or taken over from an "
-        "earlier run.",
+        "A call leaves, after `wait_s` seconds at its lane's gate; of a batch, when it is submitted or taken over from "
+        "an earlier run.",
         (*_CALL, "wait_s", "reserved_nano"),
     ),
     "call.ended": EventKind(

@@ -109,10 +109,9 @@ class Session:
     itself. Entering raises it for errors in data, plan or store, and for a file that changed after calls were
     made, unless `amend` is true. A store that was created for a refused campaign is removed again. `steering` replaces
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
-    before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `release`: what is set
-    aside for calls without an answer no longer counts as spent. `shard`: only a part of the plan is asked, into a
-    store of its own. `crew`: actors of a Ray cluster ask the calls. `options`: those of the command line that a command
-    which goes on needs too.
+    before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `shard`: only a part of
+    the plan is asked, into a store of its own, with what was taken over from others. `crew`: actors of a Ray cluster
+    ask the calls. `options`: those of the command line that a command which goes on needs too.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -128,8 +127,6 @@ class Session:
     """The planner of its next rounds; None for a campaign of one round."""
     takeover: Takeover | None = None
     """What a shard has of others, too; None where the whole campaign is asked."""
-    released: tuple[int, int] = (0, 0)
-    """Calls without an answer for which nothing is set aside any more, and the nano-dollars that this freed."""
 
     def __init__(
         self,
@@ -140,7 +137,6 @@ class Session:
         steering: Steering | None = None,
         estimates: Estimates | None = None,
         spends: bool = False,
-        release: bool = False,
         shard: Shard | None = None,
         crew: Crew | None = None,
         options: str = "",
@@ -161,7 +157,6 @@ class Session:
         batched = {judge.name for judge in campaign.judges if judge.lane.batch is not None}
         self._asked_at = {name: (self.batch_prices if name in batched else self.prices)[name] for name in self.prices}
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
-        self._release = release
         self._held = contextlib.ExitStack()
         """Locks of shards that are asked here and have no store beside."""
         respondents(campaign)  # two equal judges are refused
@@ -187,11 +182,8 @@ class Session:
             self.imported = self._import()
             self._refuse_unanswered()
             if self.shard is not None:
-                self.takeover = take_over(self.store, self.whole, self.shard, self._held, release=self._release)
-                self.campaign, self.released = self.takeover.campaign, self.takeover.released
-            if self._release and (known := plans.find_campaign(self.store, self.campaign.name)) is not None:
-                own = plans.release_unanswered(self.store, known.id)
-                self.released = (self.released[0] + own[0], self.released[1] + own[1])
+                self.takeover = take_over(self.store, self.whole, self.shard, self._held)
+                self.campaign = self.takeover.campaign
             self.planned, self.rounds = plan(
                 self.store,
                 self.campaign,

@@ -42,11 +42,8 @@ class Takeover:
     """The shards whose parts are its own now."""
     absent: tuple[int, ...] = ()
     """Shards whose trials are asked within its own parts, since their stores are not here."""
-    spent: int = 0
-    """By those that were taken, what is set aside included."""
-    unanswered: int = 0
-    """Of that, what is set aside for calls without an answer."""
-    released: tuple[int, int] = (0, 0)
+    accounts: Mapping[int, frames.CampaignSpending] = field(default_factory=lambda: MappingProxyType({}))
+    """What each of those that were taken spent, by its number."""
     sent: Mapping[str, SentLately] = field(default_factory=lambda: MappingProxyType({}))
     """What those that were taken sent of late, by route name."""
     settled: frozenset[bytes] = frozenset()
@@ -57,6 +54,11 @@ class Takeover:
         """Its part of budgets and limits."""
         return Fraction(1 + len(self.taken), self.shard.of)
 
+    @property
+    def spent(self) -> int:
+        """By those that were taken, what is set aside for calls without an answer included."""
+        return sum(one.nano for one in self.accounts.values())
+
     def trials(self, store: Store, campaign: int) -> frozenset[int]:
         """Numbers of the trials that it asks: those of its parts, but what others have settled."""
         elsewhere = {trial for (trial,) in store.read("trials_of_keys", keys=list(self.settled))}
@@ -64,14 +66,11 @@ class Takeover:
         return shard_trials(store, campaign, self.shard.of, asked) - elsewhere
 
 
-def take_over(
-    store: Store, campaign: CampaignSettings, shard: Shard, held: ExitStack, *, release: bool = False
-) -> Takeover:
+def take_over(store: Store, campaign: CampaignSettings, shard: Shard, held: ExitStack) -> Takeover:
     """Claim the shards that are to be taken over, and all that they or this one had claimed before.
 
     `store` is the shard's own and `campaign` the whole one, beside whose store those of all shards lie. Shards whose
-    stores are not there are held by `held`, so that nobody else takes them meanwhile. `release`: what is set aside in
-    claimed stores for calls without an answer no longer counts as spent.
+    stores are not there are held by `held`, so that nobody else takes them meanwhile.
 
     Raises InputError where this shard was itself taken over, or another by a third, where batches of one are out, and
     where a store that was claimed is gone; StoreHeldError where one is in use.
@@ -95,7 +94,7 @@ def take_over(
             claims.note_taken(store, name, sorted(opened))
         if own not in (None, shard.number):  # taken back, with all that its taker had
             claims.assign(store, name, shard.number)
-        return _brought(campaign, shard, opened, absent, release=release)
+        return _brought(campaign, shard, opened, absent)
 
 
 def _open_group(
@@ -171,28 +170,22 @@ def _refuse_batches(store: Store, name: str, shard: Shard, number: int) -> None:
         )
 
 
-def _brought(
-    campaign: CampaignSettings, shard: Shard, opened: Mapping[int, Store], absent: Sequence[int], *, release: bool
-) -> Takeover:
+def _brought(campaign: CampaignSettings, shard: Shard, opened: Mapping[int, Store], absent: Sequence[int]) -> Takeover:
     """What the stores that were claimed bring along, read while nobody else can open them."""
     judges = respondents(campaign)
     mine = sharded(campaign, shard, parts=1 + len(opened))
     routes = {route_name(route) for judge in campaign.judges for route in judge.lane.routes}
-    spent = unanswered = calls = freed = 0
+    accounts: dict[int, frames.CampaignSpending] = {}
     sent: dict[str, SentLately] = {}
     settled: set[bytes] = set()
-    for other in opened.values():
+    for number, other in opened.items():
         known = plans.find_campaign(other, campaign.name)
         if known is None:
             continue
-        if release:
-            released = plans.release_unanswered(other, known.id)
-            calls, freed = calls + released[0], freed + released[1]
-        accounts = frames.campaign_spending(other, known.id)
-        spent, unanswered = spent + accounts.nano, unanswered + accounts.unanswered
+        accounts[number] = frames.campaign_spending(other, known.id)
         mine = without_spent(mine, other, judges)
         for name in routes:
             sent[name] = sent.get(name, SentLately()) + plans.sent_lately(other, [name])
         settled |= {bytes(key) for (key,) in other.read("settled_keys")}
     taken = tuple(sorted(opened))
-    return Takeover(mine, shard, taken, tuple(absent), spent, unanswered, (calls, freed), sent, frozenset(settled))
+    return Takeover(mine, shard, taken, tuple(absent), accounts, sent, frozenset(settled))

@@ -44,7 +44,9 @@ select max(id) from reading where parser = $parser;
 select cj.name, r.id, r.model, r.protocol, r.origin, cj.elo, cj.family from campaign_judge cj join respondent r on r.id = cj.respondent where cj.campaign = $campaign order by cj.name;
 
 -- name: spend
-select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens, unanswered from spend where campaign = $campaign;
+select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens, unanswered,
+  (select count(*) from attempt where campaign = $campaign and fault <> 0 and cost is null and (reserved > 0 or reserved_tokens > 0)) unanswered_calls
+  from spend where campaign = $campaign;
 
 -- name: faults
 -- Calls that brought no reply, by class.

@@ -105,6 +105,8 @@ class CampaignSpending:
     output_tokens: int = 0
     unanswered: int = 0
     """Of what is only reserved, that for calls without an answer."""
+    unanswered_calls: int = 0
+    """How many of these there are for which anything is set aside."""
 
 
 def campaigns(store: Store) -> tuple[CampaignRow, ...]:

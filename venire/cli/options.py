@@ -201,7 +201,6 @@ _ONCE = frozenset(
         "yes",
         "amend",
         "retry_failed",
-        "release_unanswered",
         "detach",
         "pilot",
         "explain",

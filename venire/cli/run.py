@@ -19,11 +19,6 @@ def run(
     env_file: Path | None = ENV_FILE,
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
-    release_unanswered: bool = typer.Option(
-        False,
-        "--release-unanswered",
-        help="Count what is set aside for calls without an answer as not spent: the provider did not charge for them.",
-    ),
     speed: float = typer.Option(
         0.0, "--speed", min=0.0, help="For embedded simulated judges: divide their latency by this; 0 is no waiting."
     ),
@@ -107,7 +102,6 @@ def run(
                 campaign,
                 amend=amend,
                 spends=True,
-                release=release_unanswered,
                 shard=part,
                 crew=crew,
                 options=again(context),

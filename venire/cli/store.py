@@ -109,6 +109,39 @@ def accept_loss(store: Path = STORE) -> None:
     )
 
 
+@app.command("release-unanswered", cls=Verb)
+def release_unanswered(
+    store: Path = STORE,
+    campaign: str | None = typer.Option(None, "--campaign", help="Only this campaign; default: all of the store."),
+) -> None:
+    """Count calls without an answer as not paid: the provider did not charge for them.
+
+    Such calls count as spent at their highest price, since a provider may have worked on a call that was cut. Look at
+    its own account first: what it did charge, the campaign can spend once more. Calls stay on record.
+
+    Examples:
+      venire status first                          # says how much is set aside
+      venire store release-unanswered first
+    """
+    from venire.arena.errors import InputError
+    from venire.storage.plans.plans import release_unanswered as release
+    from venire.storage.read import frames
+    from venire.storage.store.opening import open_store
+    from venire.wording import money, plain
+
+    with open_store(store, create=False) as opened:
+        there = {one.name: one.id for one in frames.campaigns(opened)}
+        if campaign is not None and campaign not in there:
+            raise InputError(f"the store {store} has no campaign {campaign!r}; there are: {', '.join(there)}")
+        freed = {name: release(opened, number) for name, number in there.items() if campaign in (None, name)}
+    for name, (calls, nano) in freed.items():
+        if calls:
+            what = f"{money(nano)} set aside for {calls:,} calls without an answer no longer counts as spent"
+            typer.echo(f"{plain(name)}: {what}")
+    if not any(calls for calls, _ in freed.values()):
+        typer.echo(f"{store}: nothing is set aside for calls without an answer; nothing was done")
+
+
 @app.command(cls=Verb)
 def compact(store: Path = STORE, as_json: bool = JSON) -> None:
     """Rewrite a store into a fresh file and put that in its place once it is whole and checked.

@@ -107,6 +107,7 @@ def show_outcome(
         )
         report_end(summary)
     _show_summary(screen, session, summary)
+    _show_set_aside(screen, session)
     show_long_input(screen, long_input_documents(session.store, session.planned.id))
     show_drift(screen, served_documents(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
@@ -225,6 +226,18 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
     _show_routes(screen, summary)
 
 
+def _show_set_aside(screen: Console, session: Session) -> None:
+    """What the accounts that this run pays from hold for calls without an answer, its own and those of taken shards."""
+    several = len(frames.campaigns(session.store)) > 1
+    accounts = {session.campaign.store: session.spending}
+    if (has := session.takeover) is not None:
+        accounts |= {has.shard.store(session.whole.store, number): one for number, one in has.accounts.items()}
+    for store, paid in accounts.items():
+        if paid.unanswered:
+            of = session.campaign.name if several else None
+            screen.print(f"{unanswered_hint(asdict(paid), store, of)}\n", soft_wrap=True)
+
+
 def _show_losses(screen: Console, losses: LeaseLosses) -> None:
     """What lost actors have cost; nothing where none was lost."""
     if not losses.any:
@@ -271,8 +284,6 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         _show_missing(screen, session, summary)
         table = "[budget.generation]" if session.campaign.writes else "[budget]"
         screen.print(f"Raise {table} and go on: {again} --amend")
-        if judges and (paid := asdict(session.spending))["unanswered"]:
-            screen.print(unanswered_hint(paid, again))
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
         look = "rate" if judges and session.campaign.has_board else "status"

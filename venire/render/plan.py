@@ -76,10 +76,6 @@ def show_plan(screen: Console, session: Session) -> None:
     for sentence in plan_warnings(session):
         screen.print(plain(sentence), style="yellow")
     show_recovered(screen, recovered(session.store))
-    if session.released[0]:
-        calls, nano = session.released
-        whose = "1 call" if calls == 1 else f"{calls:,} calls"
-        screen.print(f"released: {money(nano)} reserved for {whose} without an answer no longer counts as spent")
     if session.tried_again:
         again = "1 failed step is" if session.tried_again == 1 else f"{session.tried_again:,} failed steps are"
         screen.print(f"{again} tried again: the endpoint, key or model that was asked is another one now")

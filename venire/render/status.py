@@ -77,7 +77,8 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
             screen.print(f"  calls without a reply: {faults}")
         show_spending(screen, one["forecast"])
         if paid["unanswered"]:
-            screen.print(f"  {unanswered_hint(paid, 'venire run FILE')}")
+            of = one["campaign"] if len(facts["campaigns"]) > 1 else None
+            screen.print(f"  {unanswered_hint(paid, Path(facts['store']), of)}", soft_wrap=True)
         show_rounds(screen, one["plan"], progress["missing"])
         show_long_input(screen, one["long_input"])
         show_drift(screen, one["served"])
@@ -126,11 +127,15 @@ def format_spending(paid: dict[str, Any]) -> str:
     return f"{spent} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
 
 
-def unanswered_hint(paid: dict[str, Any], again: str) -> str:
-    """How what is set aside for calls without an answer is freed; `again` is the command that goes on."""
+def unanswered_hint(paid: dict[str, Any], store: Path, campaign: str | None = None) -> str:
+    """What is set aside for calls without an answer, and how it is freed; `campaign` where the store has several."""
+    one = paid["unanswered_calls"] == 1
+    calls = "1 call without an answer counts" if one else f"{paid['unanswered_calls']:,} calls without an answer count"
+    of = "" if campaign is None else f" --campaign {shlex.quote(campaign)}"
     return (
-        f"{money(paid['unanswered'])} stays reserved for calls without an answer, which the provider may have charged "
-        f"for; if it did not, free it: {again} --release-unanswered"
+        f"{calls} as spent at {money(paid['unanswered'])}, set aside when they were sent, since the provider may have "
+        "charged for them. If it did not, free it: venire store release-unanswered "
+        f"{plain(shlex.quote(os.path.relpath(store)) + of)}"
     )
 
 

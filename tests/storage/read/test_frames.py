@@ -199,6 +199,7 @@ def test_accounts_add_up_and_count_unknown_costs_at_the_reservation(planned: tup
         input_tokens=24,
         output_tokens=9,
         unanswered=1_000,
+        unanswered_calls=1,
     )
     assert found.nano == found.known + found.unknown
     assert frames.campaign_spending(house.store, 2).nano == 9_000

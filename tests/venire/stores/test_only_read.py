@@ -165,6 +165,7 @@ def test_a_campaign_file_or_its_folder_names_its_store_in_every_verb_that_takes_
         ("store", "check", "--json"),
         ("store", "compact"),
         ("store", "accept-loss"),
+        ("store", "release-unanswered"),
     )
     for verb in verbs:
         expected = venire(*verb, store)

@@ -96,6 +96,17 @@ class _Wave:
     """In seconds of the clock: not looked at before."""
 
 
+@dataclass(slots=True)
+class _Failures:
+    """Batches in a row that were not confirmed when they were sent; times in seconds of the clock."""
+
+    number: int = 0
+    doubtful: int = 0
+    """Of these, those that may have been made."""
+    since: float | None = None
+    pauses_until: float = -inf
+
+
 class WaveLane:
     """Asks the trials of one lane in waves, through the batch interface of its first route.
 
@@ -156,6 +167,7 @@ class WaveLane:
         self._most_lines = min(most, batches.limits.lines)
         self.waves: dict[int, _Wave] = {}
         """What is out, by the number of the submission."""
+        self._failures = _Failures()
         self._keeps_names = batches.keeps_names
         """Whether a list without our name is one without our batch; not so at a gateway that drops names."""
         self._had_strays = False
@@ -194,26 +206,29 @@ class WaveLane:
         pause, looks = _FIRST_PAUSE, 0
         while not self._halt.is_set():
             todo = await self._submit_all([one for one in todo if planned[one] not in self._done_asking])
-            if self._may_leave(looks):
+            if self._may_leave(looks, todo):
                 break
             moved, more = await self._look(planned, ask_live)
             looks += 1
             todo[:0] = [number for number in more if number in planned]  # what was begun comes before what was not
             if moved:
                 pause = _FIRST_PAUSE
-            elif not self._may_leave(looks):
+            elif not self._may_leave(looks, todo):
                 await self._rest(min(pause, self._polling.longest))
                 pause *= _GROWTH
         if not self._halt.is_set():
+            self.left_for_later += len(todo) if self._waits_to_send(todo) else 0
             await self._park()
 
-    def _may_leave(self, looks: int) -> bool:
-        """Whether nothing more comes of looking: nothing is out, or it is left to a later start."""
+    def _may_leave(self, looks: int, todo: Sequence[int]) -> bool:
+        """Whether nothing more comes of looking: nothing is out or to be sent, or it is left to a later start."""
         waves = [wave for wave in self.waves.values() if not wave.is_lost]
-        if not waves or self._halt.is_set():
+        if self._halt.is_set():
             return True
         if not self._polling.detach:
-            return False
+            return not waves and not self._waits_to_send(todo)
+        if not waves:
+            return True
         # Each is looked at once when it was sent by an earlier start, and what was not confirmed is searched for.
         unsure = any(wave.submission.provider_id is None for wave in waves)
         return looks >= _LOOKS or (not unsure and (looks > 0 or all(wave.sent_now for wave in waves)))
@@ -238,7 +253,7 @@ class WaveLane:
 
     async def _submit_all(self, todo: list[int]) -> list[int]:
         """Send wave after wave; returns the trials that are left when that ends, for money, room or another reason."""
-        while todo and not (self._queue_is_full or self.lane.closed or self._halt.is_set()):
+        while todo and not (self._queue_is_full or self.lane.closed or self._halt.is_set() or self._is_pausing()):
             before = len(todo)
             todo = await self._submit(todo)
             if len(todo) == before:
@@ -375,8 +390,7 @@ class WaveLane:
         except CallError as error:
             if isinstance(error, TransientError) or error.may_be_billed:
                 wave.unsent = not error.may_be_billed
-                what = "is sent again later" if wave.unsent else "is looked for"
-                self._warn(f"{self._route.name}: the batch {one.name} was not confirmed ({error}); it {what}")
+                self._hold_back(one, error)
                 return []
             self.lane.close(f"{error}{refusal_advice(error)}")
             return await self._return(wave, str(error))
@@ -397,6 +411,36 @@ class WaveLane:
         await self._note(wave, "adopted" if adopted else "sent", status.id, how)
         wave.submission = replace(wave.submission, provider_id=status.id, adopted=adopted)
         wave.status = status
+        self._failures = _Failures()
+
+    def _hold_back(self, one: OpenSubmission, error: CallError) -> None:
+        """After a batch that was not confirmed, wait with the next: longer each time, and not for ever.
+
+        Each of those that may have been made may be paid for, so that they are as few as the attempts of a call.
+        """
+        failures, now = self._failures, self._clock.monotonic()
+        failures.number += 1
+        failures.doubtful += error.may_be_billed
+        failures.since = now if failures.since is None else failures.since
+        pause = pause_after(failures.number, error)
+        failures.pauses_until = now + pause
+        what = "is looked for" if error.may_be_billed else "is sent again"
+        self._warn(
+            f"{self._route.name}: the batch {one.name} was not confirmed ({error}); it {what}, and no other is sent "
+            f"for {pause:.1f} s"
+        )
+        settings = self.lane.settings
+        if failures.doubtful >= settings.max_attempts or now + pause - failures.since > settings.max_elapsed:
+            self.lane.close(f"{failures.number} batches in a row were not confirmed ({error}); start again later")
+
+    def _waits_to_send(self, todo: Sequence[int]) -> bool:
+        return bool(todo) and self.lane.closed is None and self._is_pausing()
+
+    def _is_pausing(self) -> bool:
+        """Whether nothing is sent just now: a batch was not confirmed a short while ago, or is still looked for."""
+        waves = (wave for wave in self.waves.values() if wave.sent_now and not wave.in_doubt)
+        unsure = any(wave.submission.provider_id is None for wave in waves)
+        return unsure or self._clock.monotonic() < self._failures.pauses_until
 
     async def _note(self, wave: _Wave, kind: str, provider_id: str | None = None, detail: str = "") -> None:
         """Put on record what became of a submission, and wait until it is on disk."""
@@ -452,7 +496,10 @@ class WaveLane:
 
     async def _look_at(self, wave: _Wave, planned: Mapping[int, int], ask_live: AskLive) -> tuple[bool, list[int]]:
         if wave.unsent:
-            return False, await self._send_file(wave)
+            if self.lane.closed is not None:
+                return True, await self._return(wave, self.lane.closed)
+            waits = self._clock.monotonic() < self._failures.pauses_until
+            return False, [] if waits else await self._send_file(wave)
         one = wave.submission
         if one.provider_id is None:
             return await self._find(wave)
@@ -591,7 +638,7 @@ class WaveLane:
         )
         wave.rests_until = self._clock.monotonic() + min(self._polling.longest, pause_after(one.short_readings))
         said = f"{found.missing:,} of {one.lines:,} results were not handed out"
-        said += f", and {found.unreadable:,} lines are no result" if found.unreadable else ""
+        said += f" (lines that cannot be read: {found.unreadable:,})" if found.unreadable else ""
         await self._note(wave, "incomplete", status.id, said)
         if one.short_readings == 1:
             self._warn(

@@ -297,7 +297,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"How they are: venire batch list {store} --refresh; to end them: venire batch cancel {store}")
     if summary.left_for_later:
         screen.print(
-            f"\n{summary.left_for_later:,} calls took longer than max_wait and are left for the next start: {again}"
+            f"\n{summary.left_for_later:,} calls are left for the next start, since they took longer than max_wait "
+            f"or no batch was taken: {again}"
         )
     if summary.out_elsewhere:
         store = shlex.quote(os.path.relpath(session.campaign.store))

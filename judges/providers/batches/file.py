@@ -76,7 +76,11 @@ class FileBatches:
             os.replace(draft, path)
         except OSError as error:
             raise _failed(error) from None
-        return await self.status(name)
+        try:
+            return await self.status(name)
+        except CallError as error:
+            error.may_be_billed = True  # it is in the folder
+            raise
 
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
         """The folder's batches, by the time at which each was put there; see `BatchProvider`."""

@@ -429,6 +429,54 @@ def test_a_gateway_that_drops_names_is_noticed_and_its_batches_known_by_their_an
     waves.books(path)
 
 
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After how many failures each pause was; none takes time."""
+    found: list[int] = []
+    monkeypatch.setattr(wave_lane, "pause_after", lambda failures, error=None: found.append(failures) or 0.0)
+    return found
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_a_create_that_always_fails_is_tried_a_few_times_after_growing_pauses_and_said(
+    waves: Any, form: str, pauses: list[int]
+) -> None:
+    waves.serve(failed_creates=1000)
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nwave_size = 10\nmax_attempts = 4'))
+    ran = waves.start(path)
+    assert ran.ending == "lane closed"
+    assert "4 batches in a row were not confirmed" in next(iter(ran.summary.closed_lanes.values()))
+    assert pauses == [1, 2, 3, 4]
+    assert len([one for one in ran.warnings if "no other is sent for" in one]) == 4
+    assert waves.submissions(path) == [(10, "returned")] * 4
+    assert ran.summary.progress.failed == 0
+    waves.server.batches.faults = replace(waves.server.batches.faults, failed_creates=0)
+    assert waves.start(path).ending == "complete"
+    waves.books(path)
+
+
+@pytest.mark.parametrize("more", ["", "max_elapsed = 0.000001"])
+def test_a_batch_that_surely_was_not_made_is_sent_again_for_as_long_as_a_call_is(
+    waves: Any, more: str, pauses: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit, busy = openai.OpenAIBatches.submit, [1] * 6
+
+    async def refused(self: Any, *words: Any) -> Any:
+        if busy.pop() if busy else 0:
+            raise TransientError("too many batches", Fault.RATE_LIMITED, status=429)
+        return await submit(self, *words)
+
+    monkeypatch.setattr(openai.OpenAIBatches, "submit", refused)
+    path = waves.write(waves.judge(more=f"{BATCHED}\n{more}\nmax_attempts = 2"))
+    ran = waves.start(path)
+    if more:
+        assert (ran.ending, pauses) == ("lane closed", [1, 2])
+        assert waves.submissions(path) == [(TRIALS, "returned")]
+    else:
+        assert (ran.ending, pauses) == ("complete", [1, 2, 3, 4, 5, 6])
+        waves.books(path)
+
+
 def test_what_is_out_is_not_asked_again_by_the_same_judge_asked_live(waves: Any) -> None:
     path = waves.write()
     assert waves.start(path, detach=True).ending == "batches under way"

@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from venire.arena.wording import interval_text
 from venire.pages import charts, figures, texts
 from venire.pages.addresses import MAX_IN_ADDRESS
 
@@ -91,7 +92,13 @@ def _environment() -> Environment:
         "short_ones": lambda names: [one for one in names if len(one) <= MAX_IN_ADDRESS],
         "without": lambda query, key: {name: value for name, value in query.items() if name != key},
     }
-    found.globals |= {"asset": asset, "chart": charts.chart, "limit_shown": texts.MAX_SHOWN}
+    found.globals |= {
+        "asset": asset,
+        "chart": charts.chart,
+        "limit_shown": texts.MAX_SHOWN,
+        "figures": figures,
+        "interval": interval_text,
+    }
     return found
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
-from venire.ratings.agreement.chance_corrected import Coefficient
+from venire.arena.wording import interval_text
+from venire.ratings.agreement.chance_corrected import FEWEST_DRAWN, Coefficient
 from venire.ratings.agreement.people_agreement import JudgeAndPeople, people_agreement
 from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
@@ -37,7 +38,7 @@ from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 from venire.reports.plots import board_charts
 from venire.reports.tables import RowTable, html_table
-from venire.reports.wording import alike_text, elo_text, pairs_asked_text
+from venire.reports.wording import alike_text, elo_text, open_intervals_text, pairs_asked_text
 
 __all__ = [
     "Board",
@@ -185,7 +186,7 @@ class Board(RowTable):
         notes = list((self.diagnostics.get("source") or {}).get("notes", ()))
         notes += [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
         notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
-        notes += [said for said in [pairs_asked_text(self.diagnostics)] if said]
+        notes += [said for said in (open_intervals_text(self.diagnostics), pairs_asked_text(self.diagnostics)) if said]
         notes += self.diagnostics.get("notes", ())
         notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
         if self.unrated:
@@ -238,7 +239,7 @@ def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
     first = (
         elo_text(row.elo, row.lo, row.hi) if not ordered else "none" if row.position is None else f"{row.position:.4g}"
     )
-    interval = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
+    interval = "" if row.elo is None else interval_text(row.lo, row.hi)
     ranks = "" if row.rank_lo is None or row.rank_hi is None else f"{row.rank_lo} to {row.rank_hi}"
     return [first, interval, ranks if row.rank_lo != row.rank_hi else f"{row.rank_lo or ''}"]
 
@@ -535,11 +536,19 @@ def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | 
     return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}
 
 
+_UNBOUNDED = (
+    f"no interval of a kappa or an alpha over fewer than {FEWEST_DRAWN} instructions, nor an end where drawn votes "
+    "leave it undefined: two votes that agree would bound it by 1 and 1"
+)
+
+
 def _people_facts(judgments: Judgments, people: Battles | None, options: Options) -> dict[str, Any]:
     """Agreement of judges with people's votes, as plain JSON values; empty where there are none."""
     if people is None or not (len(people.label) and judgments.instructions):
         return {}
     found = people_agreement(judgments, people, seed=options.seed)
+    each = [one.kappa for one in (*found.judges, *found.annotators, *([found.together] if found.together else ()))]
+    unbounded = any(one.value is not None and None in (one.lo, one.hi) for one in (*each, found.alpha, found.among))
     return {
         "people": {
             "judges": [{"judge": one.judge, **_beside_people(one)} for one in found.judges],
@@ -547,6 +556,7 @@ def _people_facts(judgments: Judgments, people: Battles | None, options: Options
             "together": None if found.together is None else _beside_people(found.together),
             "alpha": coefficient_json(found.alpha),
             "alpha_among_people": coefficient_json(found.among),
+            **({"note": _UNBOUNDED} if unbounded else {}),
         }
     }
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from venire.arena.wording import interval_text
+
 __all__ = ["FIGURE_TABLES", "FigureTable", "figure_tables"]
 
 
@@ -58,7 +60,7 @@ def _robustness(found: Mapping[str, Any]) -> list[FigureTable]:
 def _contrast(found: Mapping[str, Any]) -> list[FigureTable]:
     says = (
         f"{found['model']} less {found['other']}: {found['difference']:+.0f} Elo "
-        f"({100 * found['level']:g} % interval {found['lo']:+.0f} to {found['hi']:+.0f}); "
+        f"({100 * found['level']:g} % interval {interval_text(found['lo'], found['hi'], '+.0f')}); "
         f"truly higher with probability {found['above']:.3f}"
     )
     until = "the interval reaches 0 no more" if found["half_width"] is None else f"within {found['half_width']:g} Elo"
@@ -116,7 +118,8 @@ def _people_order(found: Mapping[str, Any]) -> list[FigureTable]:
 def _interval(one: Mapping[str, Any]) -> str:
     if one["value"] is None:
         return "none"
-    return f"{one['value']:.3f}" + ("" if one["lo"] is None else f" ({one['lo']:.2f} to {one['hi']:.2f})")
+    between = interval_text(one["lo"], one["hi"], ".2f")
+    return f"{one['value']:.3f}" + (f" ({between})" if between else "")
 
 
 def _fixed(value: float | None, places: int) -> str:

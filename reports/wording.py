@@ -8,7 +8,7 @@ from typing import Any
 
 from venire.ratings.data.models import alike_names
 
-__all__ = ["alike_text", "counted", "elo_text", "few", "pairs_asked_text"]
+__all__ = ["alike_text", "counted", "elo_text", "few", "open_intervals_text", "pairs_asked_text"]
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
@@ -50,6 +50,22 @@ def elo_text(elo: float | None, lo: float | None, hi: float | None) -> str:
     if elo is not None:
         return f"{elo:.0f}"
     return f"over {lo:.0f}" if lo is not None else f"under {hi:.0f}" if hi is not None else "none"
+
+
+def open_intervals_text(facts: Mapping[str, Any]) -> str | None:
+    """What a board's diagnostics say of bootstrap replicates without a finite estimate, or None without any.
+
+    >>> open_intervals_text({"bootstrap": {"replicates": 200, "without_estimate": 80}})[:54]
+    '80 of 200 bootstrap replicates have no finite estimate'
+    """
+    boot = facts.get("bootstrap") or {}
+    if not boot.get("without_estimate"):
+        return None
+    return (
+        f"{boot['without_estimate']:,} of {boot['replicates']:,} bootstrap replicates have no finite estimate of "
+        "every model: an interval or a rank that they reach is open. An anchor closes those of the models joined to it "
+        "by wins both ways, more judgments close all, and errors by formula, without a bootstrap, have no replicates"
+    )
 
 
 def pairs_asked_text(facts: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from venire.arena.wording import interval_text
 from venire.pages.bars import rank_range, tied
 from venire.pages.figures import dollars, elo, number, share
 from venire.pages.texts import clipped, name
@@ -42,7 +43,7 @@ def report_markdown(document: Mapping[str, Any]) -> str:
             [
                 _name(one["model"]),
                 dollars(one["nano"]),
-                "–" if one["nano_lo"] is None else f"{dollars(one['nano_lo'])} to {dollars(one['nano_hi'])}",
+                interval_text(one["nano_lo"], one["nano_hi"], dollars) or "–",
                 elo(one["elo"]),
                 _interval(one),
                 "yes" if one["frontier"] else "",
@@ -91,10 +92,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _interval(one: Mapping[str, Any]) -> str:
-    lo, hi = one.get("lo"), one.get("hi")
-    if lo is None:
-        return "–" if hi is None else f"no lower end, to {elo(hi)}"
-    return f"from {elo(lo)}, no upper end" if hi is None else f"{elo(lo)} to {elo(hi)}"
+    return interval_text(one.get("lo"), one.get("hi")) or "–"
 
 
 def _leaderboard(board: Mapping[str, Any]) -> list[str]:
@@ -117,7 +115,7 @@ def _changes(changes: Mapping[str, Any] | None) -> list[str]:
             elo(one["before"]),
             elo(one["now"]),
             "–" if one["change"] is None else f"{one['change']:+.0f}",
-            "–" if one["lo"] is None else f"{one['lo']:+.0f} to {one['hi']:+.0f}",
+            interval_text(one["lo"], one["hi"], "+.0f") or "–",
         ]
         for one in changes["models"]
     ]
@@ -185,6 +183,7 @@ def _people(people: Mapping[str, Any] | None) -> list[str]:
         f"95% intervals. Krippendorff's alpha: judges and people {_coefficient(people['alpha'])}, people among "
         f"themselves {_coefficient(people['alpha_among_people'])}.",
         _table(["beside people", "votes", "same winner", "kappa"], rows),
+        *([_text(people["note"])] if people.get("note") else []),
     ]
 
 
@@ -195,7 +194,8 @@ def _coefficient(found: Mapping[str, Any] | None) -> str:
 
 
 def _between(lo: float | None, hi: float | None, words: Callable[[float], str]) -> str:
-    return "" if lo is None or hi is None else f" ({words(lo)} to {words(hi)})"
+    between = interval_text(lo, hi, words)
+    return f" ({between})" if between else ""
 
 
 def _doubts(findings: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -6,6 +6,7 @@ percentile interval from a bootstrap over items, or over clusters of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
+from venire.arena.wording import interval_text
 from venire.ratings.data.labels import Labels, labels
 from venire.ratings.data.statistics import norm
-from venire.ratings.data.validation import check_draws, check_level, float_array
+from venire.ratings.data.validation import check_draws, check_level, finite_or_none, float_array
 
 __all__ = [
     "Coefficient",
@@ -40,6 +42,9 @@ Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 _BLOCK = 1 << 22
 """Number of weights held in memory at once; bounds memory for many items and replicates."""
 
+FEWEST_DRAWN = 20
+"""Items, or clusters of them, below which a coefficient has no bootstrap interval: two votes that agree give 1 to 1."""
+
 Weighting = Literal["none", "linear", "quadratic"]
 
 KappaErrors = Literal["bootstrap", "asymptotic", "none"]
@@ -53,7 +58,9 @@ class Coefficient:
 
     `value` is None where it is undefined, and `reason` explains why. `observed` and `expected` are the shares of
     agreement (for alpha: of disagreement) that it compares. `errors` names the method behind `lo`, `hi` and `se`
-    ("bootstrap" over items or clusters of items; "asymptotic"; "none"); `undefined` counts draws without a value.
+    ("bootstrap" over items or clusters of items; "asymptotic"; "none"); `undefined` counts draws without a value, which
+    may be any: a bound that they reach is None. Chance-corrected agreement has no bootstrap interval over fewer than
+    `FEWEST_DRAWN` units.
     """
 
     name: str
@@ -74,24 +81,33 @@ class Coefficient:
         """The coefficient, its interval and the number of items, in one line."""
         if self.value is None:
             return f"{self.name}: none ({self.reason})"
-        span = "" if self.lo is None else f", {self.level:.0%} interval {self.lo:.4f} to {self.hi:.4f}"
+        between = interval_text(self.lo, self.hi, ".4f")
+        span = f", {self.level:.0%} interval {between}" if between else ""
         return f"{self.name}: {self.value:.4f}{span}; {self.items:,} items, errors: {self.errors}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampling:
-    """Bootstrap draws: `values` (replicates,) without undefined values, and the number of undefined values."""
+    """Bootstrap draws of so many `units`: `values` (replicates,) without undefined values, and the number of these."""
 
     values: NDArray[np.float64]
     undefined: int
     replicates: int
+    units: int
 
     def percentile(self, level: float) -> tuple[float | None, float | None]:
-        """Percentile interval; both bounds are None where every draw is undefined."""
+        """Percentile interval; a bound is None where undefined draws reach it."""
         if not len(self.values):
             return None, None
-        low, high = np.quantile(self.values, [0.5 - level / 2.0, 0.5 + level / 2.0])
-        return float(low), float(high)
+        tails = ((0.5 - level / 2.0, -math.inf, "lower"), (0.5 + level / 2.0, math.inf, "higher"))
+        bounds = [
+            np.quantile(np.append(self.values, np.full(self.undefined, end)), at, method=outward)  # type: ignore[call-overload]  # NumPy's stubs want a literal
+            if self.undefined
+            else np.quantile(self.values, at)
+            for at, end, outward in tails
+        ]
+        low, high = (finite_or_none(float(bound)) for bound in bounds)
+        return low, high
 
     @property
     def se(self) -> float | None:
@@ -109,10 +125,14 @@ def coefficient_of(
     observed: float | None = None,
     expected: float | None = None,
     undefined: str = "",
+    fewest: int = FEWEST_DRAWN,
 ) -> Coefficient:
-    """A value over `items` with the percentile interval of its draws; NaN becomes None, with `undefined` as reason."""
+    """A value over `items` with the percentile interval of its draws; NaN becomes None, with `undefined` as reason.
+
+    Of fewer than `fewest` drawn units there is no interval.
+    """
     known = bool(np.isfinite(value))
-    low, high = found.percentile(level) if known else (None, None)
+    low, high = found.percentile(level) if known and found.units >= fewest else (None, None)
     return Coefficient(
         name=name,
         value=float(value) if known else None,
@@ -166,7 +186,7 @@ def resample(
         parts.append(statistic(draws if code is None else draws[:, code]))
     values = np.concatenate(parts) if parts else np.zeros(0)
     defined = values[np.isfinite(values)]
-    return Resampling(defined, len(values) - len(defined), len(values))
+    return Resampling(defined, len(values) - len(defined), len(values), units)
 
 
 def cohen_kappa(
@@ -392,7 +412,7 @@ def _asymptotic(table: NDArray[np.float64], close: NDArray[np.float64], items: i
     share = table / table.sum()
     row, column = share.sum(axis=1), share.sum(axis=0)
     observed, expected = float((share * close).sum()), float(row @ close @ column)
-    plain = _coefficient(name, observed, expected, items, Resampling(np.zeros(0), 0, 0), level)
+    plain = _coefficient(name, observed, expected, items, Resampling(np.zeros(0), 0, 0, 0), level)
     if plain.value is None:
         return plain
     kappa = plain.value

@@ -212,7 +212,7 @@ def _redundant_pairs(names: tuple[str, ...], found: Vector, level: float) -> tup
             agreement=float(found[0, one, other]),
             expected=float(expected[0, one, other]),
             excess=float(excess[0, one, other]),
-            excess_lo=_lower(excess[:, one, other], (1.0 - level) / (2.0 * len(pairs))),
+            excess_lo=_lower(excess[:, one, other], (1.0 - level) / (2.0 * len(pairs)), int((~usable).sum())),
         )
         for one, other in pairs
         if np.isfinite(excess[0, one, other])
@@ -237,9 +237,13 @@ def _loadings(found: Vector) -> Vector:
     return np.asarray(np.where(reached, loading, np.nan))
 
 
-def _lower(drawn: Vector, tail: float) -> float | None:
-    """The lower bound of a value from the spread of its draws: far quantiles of few draws are imprecise."""
+def _lower(drawn: Vector, tail: float, lost: int = 0) -> float | None:
+    """The lower bound of a value from the spread of its draws: far quantiles of few draws are imprecise.
+
+    None where so many draws are without a value, or `lost` before, that they make up the tail.
+    """
     draws = drawn[1:][np.isfinite(drawn[1:])]
-    if len(draws) < 20 or not np.isfinite(drawn[0]):
+    lost += len(drawn) - 1 - len(draws)
+    if len(draws) < 20 or not np.isfinite(drawn[0]) or lost > tail * (len(draws) + lost):
         return None
     return float(drawn[0] - norm.isf(tail) * draws.std(ddof=1))

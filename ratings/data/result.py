@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.arena.wording import interval_text
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 
@@ -77,7 +78,7 @@ class Ratings:
         lines = [head, f"{'model':<{width}}  {'Elo':>7}  {'se':>6}  {'95 %':>16}  {'battles':>9}"]
         for code in order:
             known = bool(np.isfinite(lo[code]))
-            span = f"{lo[code]:.0f} to {hi[code]:.0f}" if known else ""
+            span = interval_text(lo[code], hi[code])
             error = f"{POINTS_PER_LOGIT * self.se[code]:.1f}" if known else ""
             elo = f"{self.elo[code]:.1f}" if np.isfinite(self.logits[code]) else "none"
             lines.append(f"{self.models[code]:<{width}}  {elo:>7}  {error:>6}  {span:>16}  {self.battles[code]:>9g}")
@@ -88,12 +89,12 @@ class Ratings:
 class Rated:
     """Leaderboard entries: ratings with intervals, ranks and tiers; arrays are (models,).
 
-    `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks and tiers count from 1 and are 0 where unknown,
-    `best` is the probability that the true rating is the highest, where known. `group` counts from 1 in the order of
-    `groups`; ranks and ratings are comparable within a group only. `reasons` explains why a model has no rating,
-    `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out. `position` is
-    the place in the order of a method that gives an order but no ratings (`votes.Order`), NaN without one.
-    `judge_figures` are a method's estimates for `judges`, (judges,) by name.
+    `lo`, `hi` and `se` are in Elo points, NaN where unknown; an open end is infinite. Ranks and tiers count from 1 and
+    are 0 where unknown, `best` is the probability that the true rating is the highest, where known. `group` counts from
+    1 in the order of `groups`; ranks and ratings are comparable within a group only. `reasons` explains why a model has
+    no rating, `figures` are the method's own figures by name, `without_estimate` counts bootstrap replicates without a
+    finite estimate. `position` is the place in the order of a method that gives an order but no ratings
+    (`votes.Order`), NaN without one. `judge_figures` are a method's estimates for `judges`, (judges,) by name.
     """
 
     ratings: Ratings

@@ -29,10 +29,15 @@ __all__ = ["RatingPath", "TieRule", "TieSensitivity", "Volatility", "rating_path
 
 _TOP = 5
 
+_WEAK_RIDGE = 1e-3
+"""Ridge under which draws without a common estimate have their places: it orders models by who beat whom."""
+
 
 @dataclass(frozen=True, slots=True)
 class Volatility:
-    """Positions under resampling. `unit` is the resampled unit, `units` their number, `draws` those with an estimate.
+    """Positions under resampling. `unit` is the resampled unit, `units` their number, `draws` the number of draws.
+
+    Draws `without_estimate` are among them: models that are infinitely far apart still have places.
 
     `leader` has the highest rating, and `stays` is the share of draws in which it still has; `next_leader` leads most
     often among the others, in the share `next_leads`. `top` names the first models with the share of draws in which
@@ -81,12 +86,15 @@ def volatility(data: Comparisons, ratings: Ratings, *, replicates: int = 1000, s
         raise InputError("fewer than two models have a rating: no place can change")
     draw = bootstrap_battles if data.cluster is None else bootstrap_clusters
     drawn = draw(data, ratings.logits, replicates=replicates, seed=seed)
-    if drawn.units < 2 or not len(drawn.estimates):
+    if drawn.units < 2 or not replicates:
         raise InputError("there is one instruction alone to draw again: what others would say is not known")
-    return _places(ratings, known, drawn)
+    without = drawn.without_estimate
+    if without:
+        drawn = draw(data, ratings.logits, replicates=replicates, seed=seed, ridge=_WEAK_RIDGE)
+    return _places(ratings, known, drawn, without)
 
 
-def _places(ratings: Ratings, known: NDArray[np.intp], drawn: Replicates) -> Volatility:
+def _places(ratings: Ratings, known: NDArray[np.intp], drawn: Replicates, without: int) -> Volatility:
     # Ratings that are equal up to rounding are sorted by name, in the point estimate and in every draw.
     point, found = np.round(ratings.logits[known], 9), np.round(drawn.estimates[:, known], 9)
     order = np.argsort(-point, kind="stable")
@@ -108,7 +116,7 @@ def _places(ratings: Ratings, known: NDArray[np.intp], drawn: Replicates) -> Vol
         unit="instructions" if drawn.unit == "cluster" else "battles",
         units=drawn.units,
         draws=len(found),
-        without_estimate=drawn.without_estimate,
+        without_estimate=without,
     )
 
 

@@ -51,8 +51,9 @@ _CHUNK = 1 << 15
 class Replicates:
     """Refits of drawn tables: `logits` (replicates, n) in the gauge of `point` (n,), the ratings drawn around.
 
-    A row of NaN is a replicate without a finite estimate: some models lost their last win or loss in it. All figures
-    leave it out and are conditional on the others. `unit` is the resampled unit, `units` their number.
+    A replicate in which some models lost their last win or loss has no finite estimate: its row holds what ratings tend
+    to, infinite where it is known to which side, and NaN where it is not. Intervals take part of these too, so that
+    they open; `covariance` and `se` are of the other replicates. `unit` is the resampled unit, `units` their number.
     """
 
     models: tuple[str, ...]
@@ -64,8 +65,9 @@ class Replicates:
 
     @property
     def estimates(self) -> Matrix:
-        """The replicates that have an estimate (found, n)."""
-        return self.logits[np.isfinite(self.logits).any(axis=1)]
+        """The replicates in which every rated model has a finite estimate (found, n)."""
+        rated = np.isfinite(self.point)
+        return self.logits[np.isfinite(self.logits[:, rated]).all(axis=1) & rated.any()]
 
     @property
     def without_estimate(self) -> int:
@@ -91,20 +93,29 @@ class Replicates:
     ) -> tuple[Vector, Vector]:
         """Lower and upper bound (n,) in Elo points; NaN with fewer than two units or two replicates.
 
-        "basic" reflects the percentiles about the estimate. Raises `InputError` for an invalid level or kind.
+        A bound is infinite where ratings without a finite estimate make up its tail. "basic" reflects the percentiles
+        about the estimate. Raises `InputError` for an invalid level or kind.
         """
         check_level(level)
         if kind not in ("percentile", "basic"):
             raise InputError(f"kind is {kind!r}; give 'percentile' or 'basic'")
-        found = self.estimates
-        if self.units < 2 or len(found) < 2:
-            nothing = np.full(len(self.models), np.nan)
-            return nothing, nothing.copy()
-        tail = (1.0 - level) / 2.0
-        lo, hi = np.quantile(found, [tail, 1.0 - tail], axis=0)
+        rated = np.isfinite(self.point)
+        lo, hi = np.full((2, len(self.models)), np.nan)
+        if self.units < 2 or len(self.logits) < 2:
+            return lo, hi
+        drawn, tail = self.logits[:, rated], (1.0 - level) / 2.0
+        open_below, open_above = (np.where(np.isnan(drawn), side, drawn) for side in (-np.inf, np.inf))
+        lo[rated], hi[rated] = _quantile(open_below, tail), _quantile(open_above, 1.0 - tail)
         if kind == "basic":
             lo, hi = 2.0 * self.point - hi, 2.0 * self.point - lo
         return ELO_MEAN + POINTS_PER_LOGIT * lo, ELO_MEAN + POINTS_PER_LOGIT * hi
+
+
+def _quantile(drawn: Matrix, share: float) -> Vector:
+    """The quantile of each column of replicates (replicates, n); outward to a replicate where some are infinite."""
+    if np.isfinite(drawn).all():
+        return np.asarray(np.quantile(drawn, share, axis=0))
+    return np.asarray(np.quantile(drawn, share, axis=0, method="lower" if share < 0.5 else "higher"))
 
 
 def bootstrap_battles(
@@ -129,11 +140,11 @@ def bootstrap_battles(
     (10, 3)
     """
     logits = model_column("logits", logits, data.models)
-    rows, at, free = _prepare(data, logits, replicates, seed, fixed)
+    rows, at, free, held = _prepare(data, logits, replicates, seed, fixed)
     high, low, pair, y = _pairs(rows)
     cell_pair, cell_y, cell_weight, counts = _cells(rows, pair, y)
     won, lost = cell_weight * cell_y, cell_weight * (1.0 - cell_y)
-    system = _system(rows, at, high, low, (cell_pair, won * counts, lost * counts, counts), ridge, free)
+    system = _system(rows, at, high, low, (cell_pair, won * counts, lost * counts, counts), ridge, free, held)
     poisson = poisson_counts(counts)
     parts = [slice(start, min(start + _CELLS, len(counts))) for start in range(0, len(counts), _CELLS)]
     spans = [slice(int(cell_pair[part.start]), int(cell_pair[part.stop - 1]) + 1) for part in parts]
@@ -171,7 +182,7 @@ def bootstrap_clusters(
     if data.cluster is None:
         raise InputError("these comparisons have no cluster to draw: give one, or use bootstrap_battles")
     logits = model_column("logits", logits, data.models)
-    rows, at, free = _prepare(data, logits, replicates, seed, fixed)
+    rows, at, free, held = _prepare(data, logits, replicates, seed, fixed)
     assert rows.cluster is not None
     high, low, pair, y = _pairs(rows)
     counted = rows.y >= 0.0 if rows.weight is None else rows.weight > 0.0
@@ -179,7 +190,7 @@ def bootstrap_clusters(
     units, unit = int(present.sum()), (np.cumsum(present) - 1)[rows.cluster]
     weight = np.ones(len(y)) if rows.weight is None else rows.weight
     won, lost = weight * y, weight * (1.0 - y)
-    system = _system(rows, at, high, low, (pair, won, lost, np.ones(len(y), np.int64)), ridge, free)
+    system = _system(rows, at, high, low, (pair, won, lost, np.ones(len(y), np.int64)), ridge, free, held)
     sums = _cluster_sums(rows.weight is None, pair, won, lost, unit, (len(high), units))
     width = max(1, min(BLOCK, _ENTRIES // max(units, 1)))
 
@@ -189,8 +200,8 @@ def bootstrap_clusters(
 
 def _prepare(
     data: Comparisons, logits: Vector, replicates: int, seed: int, fixed: NDArray[np.bool_] | None
-) -> tuple[Comparisons, Vector, NDArray[np.bool_]]:
-    """Rows, ratings and freedom of the models that have an estimate."""
+) -> tuple[Comparisons, Vector, NDArray[np.bool_], Places]:
+    """Rows, ratings and freedom of the models that have an estimate, and the places of those held."""
     check_draws(replicates, seed)
     size = len(data.models)
     held = np.zeros(size, dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
@@ -199,11 +210,11 @@ def _prepare(
             raise InputError(f"{argument} has shape {given.shape}; give one value a model, {size} of them")
     rated = np.isfinite(logits) & ~_idle(data, held)
     at, free = logits[rated], ~held[rated]
-    rows = rated_rows(data, np.where(rated, logits, np.nan))
-    if np.count_nonzero(~free) == 1:
+    rows, places = rated_rows(data, np.where(rated, logits, np.nan)), np.flatnonzero(~free)
+    if len(places) == 1:
         # A single held model only sets the gauge: all move about their mean, and are shifted at the end.
-        return rows, at - at.mean(), np.ones_like(free)
-    return rows, at, free
+        return rows, at - at.mean(), np.ones_like(free), places
+    return rows, at, free, places
 
 
 def _idle(data: Comparisons, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -268,12 +279,21 @@ def _system(
     cells: tuple[Places, Vector, Vector, NDArray[np.int64]],
     ridge: float,
     free: NDArray[np.bool_],
+    held: Places,
 ) -> Refits:
     pair, won, lost, counts = cells
     weights = [np.bincount(pair, side, len(high)) for side in (won, lost)]
     chances = [np.bincount(pair, counts * (side > 0.0), len(high)) for side in (won, lost)]
     return refits(
-        high, low, np.concatenate(weights), np.concatenate(chances), at, ridge=ridge, free=free, models=rows.models
+        high,
+        low,
+        np.concatenate(weights),
+        np.concatenate(chances),
+        at,
+        ridge=ridge,
+        free=free,
+        held=held,
+        models=rows.models,
     )
 
 
@@ -340,7 +360,7 @@ def _result(
     units: int,
     seed: int,
 ) -> Replicates:
-    """Back to all models and their gauge, with NaN for those without an estimate."""
+    """Back to all models and their gauge, with NaN for models without an estimate."""
     everyone = np.full((len(found), len(data.models)), np.nan)
     idle = np.zeros_like(logits, dtype=np.bool_) if fixed is None else _idle(data, fixed)
     rated = np.isfinite(logits) & ~idle
@@ -350,7 +370,7 @@ def _result(
         if len(held) == 1:
             everyone += logits[held] - everyone[:, held]
             everyone[np.isfinite(everyone[:, held[0]]), held[0]] = logits[held]
-    everyone[np.ix_(np.isfinite(everyone).any(axis=1), idle)] = logits[idle]
+    everyone[:, idle] = logits[idle]
     return Replicates(data.models, everyone, logits, unit, units, seed)
 
 

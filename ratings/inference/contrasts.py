@@ -44,7 +44,7 @@ class JointErrors:
     """Joint errors of the models that have an estimate and an error; `known` (m,) are their indices among all.
 
     `logits` (m,), their `covariance` (m, m) with its `degrees` of freedom, and `errors` (draws, m): joint draws of the
-    estimation errors.
+    estimation errors. `endless` are further replicates, in which some error is infinite.
     """
 
     known: NDArray[np.intp]
@@ -52,6 +52,7 @@ class JointErrors:
     covariance: Matrix
     degrees: float
     errors: Matrix
+    endless: int = 0
 
     @property
     def differences(self) -> Matrix:
@@ -71,6 +72,12 @@ class JointErrors:
     def quantile(self, level: float) -> float:
         """Half the width of a two-sided interval of one difference, in standard errors."""
         return float(student.ppf(0.5 + level / 2.0, self.degrees))
+
+    def largest(self, ratios: Vector, level: float) -> float:
+        """The quantile at `level` of the largest ratios (draws,): infinite where endless replicates reach to it."""
+        if not self.endless:
+            return float(np.quantile(ratios, level))
+        return float(np.quantile(np.append(ratios, np.full(self.endless, np.inf)), level, method="higher"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,7 @@ def simultaneous(
     critical = single
     if known.any() and len(found.errors):
         weights = np.stack([_weights(ratings, found, chosen) for chosen in contrasts])[known] / se[known, None]
-        critical = max(single, float(np.quantile(np.abs(found.errors @ weights.T).max(axis=1), level)))
+        critical = max(single, found.largest(np.abs(found.errors @ weights.T).max(axis=1), level))
     wide = tuple(_contrast(ratings, found, chosen, level, critical) for chosen in contrasts)
     return Simultaneous(critical, level, wide)
 
@@ -320,7 +327,7 @@ def max_t_quantile(joint: JointErrors, level: float, against: int | None = None)
         found, sure = _max_t_of_extremes(joint, inverse)
         if not sure.all():
             found[~sure] = _max_t_of_all(joint.errors[~sure], inverse)
-    return max(float(np.quantile(found, level)), joint.quantile(level))
+    return max(joint.largest(found, level), joint.quantile(level))
 
 
 def _max_t_of_all(errors: Matrix, inverse: Matrix) -> Vector:
@@ -375,4 +382,6 @@ def _from_replicates(ratings: Ratings, replicates: Replicates) -> JointErrors:
     covariance = replicates.covariance
     known = np.flatnonzero(np.isfinite(ratings.logits) & np.isfinite(np.diagonal(covariance)))
     errors = replicates.estimates[:, known] - ratings.logits[known]
-    return JointErrors(known, ratings.logits[known], covariance[np.ix_(known, known)], np.inf, errors)
+    return JointErrors(
+        known, ratings.logits[known], covariance[np.ix_(known, known)], np.inf, errors, replicates.without_estimate
+    )

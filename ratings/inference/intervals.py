@@ -73,7 +73,8 @@ def with_intervals(
         ratings=ratings,
         lo=lo,
         hi=hi,
-        se=POINTS_PER_LOGIT * ratings.se,
+        # Half an interval that is open has no length: an error beside it would be of the other replicates alone.
+        se=np.where(np.isinf(lo) | np.isinf(hi), np.nan, POINTS_PER_LOGIT * ratings.se),
         **_places(ratings, ranks),
         group=rated.astype(np.int64),
         groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
@@ -103,7 +104,7 @@ def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
 def bootstrap_refits(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:
     """Resample rows, or whole clusters if there are any, and fit each draw by `refit`; slow, but for any method.
 
-    A draw that cannot be fitted is NaN; a draw that misses a model has no estimate either.
+    A draw that cannot be fitted is NaN, and so is a draw that misses a model: intervals are open to both sides of it.
     """
     drawn = draw_rows(data, replicates=replicates, seed=seed)
     return Replicates(

@@ -96,8 +96,10 @@ def ranking(
     wide = np.zeros((size, size), dtype=np.bool_)
     wide[np.ix_(known, known)] = separated
     above, best = np.full((size, size), np.nan), np.full(size, np.nan)
-    above[np.ix_(known, known)] = _above(found, gap, se, replicates is not None)
-    best[known] = _best(found)
+    # Who is above whom in replicates without an estimate is not known: too many of them leave nothing to say.
+    if found.endless <= (1.0 - level) * (found.endless + len(found.errors)):
+        above[np.ix_(known, known)] = _above(found, gap, se, replicates is not None)
+        best[known] = _best(found)
     return Ranking(ratings.models, rank, lo, hi, tier, wide, above, best, critical, level)
 
 

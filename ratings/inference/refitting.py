@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.special import expit
 
 from venire.arena.errors import InputError
@@ -39,7 +39,8 @@ class Refits:
     first those by which high won, then those by which low won.
 
     `start` (n,) is the point estimate and `bread` (n, n) its inverse information; `sides` (n, pairs) sums residuals of
-    pairs over models. `witness` are entries; if all are positive, a replicate has an estimate.
+    pairs over models. `witness` are entries; if all are positive, a replicate has an estimate. `held` are the models
+    whose ratings set the gauge; without any it is the mean.
     """
 
     high: Places
@@ -50,17 +51,57 @@ class Refits:
     ridge: float
     free: NDArray[np.bool_]
     witness: Places
+    held: Places
 
     def solve(self, weights: Matrix) -> Matrix:
-        """Ratings (columns, n) in logits of replicates with weights (2 * pairs, columns); NaN without an estimate."""
+        """Ratings (columns, n) in logits of replicates with weights (2 * pairs, columns).
+
+        Without a finite maximum a rating is what it tends to in its gauge: infinite, finite, or NaN where wins leave
+        either side open. A row of NaN is also a fit that fails.
+        """
         found = np.full((weights.shape[1], len(self.start)), np.nan)
-        exists = self._have_estimates(weights)
+        exists = np.asarray((weights[self.witness] > 0.0).all(axis=0))  # a ridge has no witness, and always an estimate
+        for column in np.flatnonzero(~exists):
+            graph = _wins(self.high, self.low, weights[:, column], self.free)
+            parts, part = connected_components(graph, directed=True, connection="strong")
+            exists[column] = parts == 1
+            if parts > 1:
+                found[column] = self._limit(weights[:, column], graph, part)
         if not exists.all():
             weights = weights[:, exists]
         logits, left = self._chord(weights)
         for column in left:
-            logits[:, column] = self._newton(weights[:, column])
+            logits[:, column] = self._newton(weights[:, column], self.free)
         found[exists] = logits.T
+        return found
+
+    def _limit(self, weights: Vector, graph: csr_array, part: NDArray[np.int32]) -> Vector:
+        """What the ratings (n,) of one replicate without a finite maximum tend to, by who beat whom.
+
+        `graph` (nodes, nodes) are the wins, `part` (nodes,) its strong components.
+        About held models: those that only ever beat them are above everything, those that only ever lose below, and
+        those joined with them by wins both ways have the ratings that they have without the others. About the mean:
+        every model is infinitely far from some others, so those above all others are above, those below all below.
+        """
+        node = _nodes(self.free)
+        found = np.full(len(self.start), np.nan)
+        if not len(self.held):
+            winner, loser = graph.nonzero()
+            crossing = part[winner] != part[loser]
+            never_lost, never_won = (np.setdiff1d(part, part[end[crossing]]) for end in (loser, winner))
+            for ends, limit in ((never_lost, np.inf), (never_won, -np.inf)):
+                if len(ends) == 1:
+                    found[part[node] == ends[0]] = limit
+            return found
+        centre = int(node[self.held[0]])
+        inside = part[node] == part[centre]
+        for arrows, limit in ((graph, -np.inf), (graph.T.tocsr(), np.inf)):
+            reached = np.isin(node, breadth_first_order(arrows, centre, return_predecessors=False))
+            found[reached] = limit
+        both = inside[self.high] & inside[self.low]
+        free = inside & self.free
+        free[self.held] = False
+        found[inside] = self._newton(np.where(np.tile(both, 2), weights, 0.0), free)[inside]
         return found
 
     def gradient(self, weights: Matrix, logits: Matrix) -> Matrix:
@@ -102,14 +143,17 @@ class Refits:
         logits[:, unsuited] = self.start[:, None]
         return logits, unsuited
 
-    def _newton(self, weights: Vector) -> Vector:
-        """Ratings (n,) of one replicate by Newton's method with steps halved where they overshoot; NaN if it fails."""
+    def _newton(self, weights: Vector, free: NDArray[np.bool_]) -> Vector:
+        """Ratings (n,) of one replicate by Newton's method with steps halved where they overshoot; NaN if it fails.
+
+        Only models that are `free` (n,) move.
+        """
         size, pairs = len(self.start), len(self.high)
         logits = self.start.copy()
         step, slope, scale = np.zeros(size), np.inf, 1.0
         total = weights[:pairs] + weights[pairs:]
         for _ in range(_NEWTON_STEPS):
-            gradient = np.where(self.free, self.gradient(weights[:, None], logits[:, None])[:, 0], 0.0)
+            gradient = np.where(free, self.gradient(weights[:, None], logits[:, None])[:, 0], 0.0)
             if -(gradient @ step) > 0.9 * slope and scale > 1e-6:
                 scale *= 0.5
                 logits -= scale * step
@@ -118,7 +162,7 @@ class Refits:
             information = np.zeros((size, size))
             information[self.high, self.low] = information[self.low, self.high] = -total * expit(gap) * expit(-gap)
             information[np.diag_indices(size)] = self.ridge - information.sum(axis=1)
-            step = self._newton_step(information, gradient)
+            step = self._newton_step(information, gradient, free)
             slope, scale = float(gradient @ step), 1.0
             logits += step
             length = float(np.abs(step).max(initial=0.0))
@@ -128,8 +172,8 @@ class Refits:
                 break
         return np.full(size, np.nan)
 
-    def _newton_step(self, information: Matrix, gradient: Vector) -> Vector:
-        inside = self.free.copy()
+    def _newton_step(self, information: Matrix, gradient: Vector, free: NDArray[np.bool_]) -> Vector:
+        inside = free.copy()
         shifts = bool(inside.all()) and not self.ridge
         if shifts:
             inside[np.argmax(np.diagonal(information))] = False
@@ -140,19 +184,6 @@ class Refits:
             return np.full_like(gradient, np.nan)
         step[inside] = cho_solve(factor, gradient[inside])
         return step - step.mean() if shifts else step
-
-    def _have_estimates(self, weights: Matrix) -> NDArray[np.bool_]:
-        """Whether each column (columns,) has a finite maximum."""
-        if self.ridge:
-            return np.ones(weights.shape[1], dtype=np.bool_)
-        exists = np.asarray((weights[self.witness] > 0.0).all(axis=0))
-        winner, loser, count = _arrows(self.high, self.low, self.free)
-        for column in np.flatnonzero(~exists):
-            there = weights[:, column] > 0.0
-            graph = csr_array((np.ones(int(there.sum())), (winner[there], loser[there])), shape=(count, count))
-            parts, _ = connected_components(graph, directed=True, connection="strong")
-            exists[column] = parts == 1
-        return exists
 
 
 def refits(
@@ -165,11 +196,13 @@ def refits(
     ridge: float,
     free: NDArray[np.bool_],
     models: tuple[str, ...],
+    held: Places | None = None,
 ) -> Refits:
     """Prepare refits of a table of pairs (pairs,) around its estimate `logits` (n,).
 
     `weights` (2 * pairs,) are those of the table, `chances` (2 * pairs,) the number of units behind each: the more, the
-    less likely that a replicate loses it. Raises `InputError` where the table itself has no finite estimate.
+    less likely that a replicate loses it. `held` sets the gauge, by default those that are not `free`. Raises
+    `InputError` where the table itself has no finite estimate.
     """
     if not (ridge >= 0.0 and np.isfinite(ridge)):
         raise InputError(f"ridge is {ridge}; give a number that is 0 or more")
@@ -181,17 +214,27 @@ def refits(
     ends = (np.concatenate([high, low]), np.concatenate([place, place]))
     sides = csr_array((np.concatenate([ones, -ones]), ends), shape=(size, pairs))
     witness = np.zeros(0, dtype=np.intp) if ridge else _witness(high, low, np.where(weights > 0.0, chances, 0.0), free)
-    return Refits(high, low, logits, bread, sides, ridge, free, witness)
+    held = np.flatnonzero(~free) if held is None else held
+    return Refits(high, low, logits, bread, sides, ridge, free, witness, held)
 
 
 def _arrows(high: Places, low: Places, free: NDArray[np.bool_]) -> tuple[Places, Places, int]:
     """Winner and loser (2 * pairs,) of each entry and the number of nodes: all fixed models are one node."""
-    node = np.cumsum(free) - 1
-    count = int(free.sum())
-    if not free.all():
-        node[~free] = count
-        count += 1
+    node = _nodes(free)
+    count = int(node.max(initial=-1)) + 1
     return np.concatenate([node[high], node[low]]), np.concatenate([node[low], node[high]]), count
+
+
+def _nodes(free: NDArray[np.bool_]) -> Places:
+    """The node (n,) of each model: all fixed models are the last one."""
+    return np.where(free, np.cumsum(free) - 1, int(free.sum()))
+
+
+def _wins(high: Places, low: Places, weights: Vector, free: NDArray[np.bool_]) -> csr_array:
+    """Who beat whom (nodes, nodes) in a replicate with weights (2 * pairs,)."""
+    winner, loser, _ = _arrows(high, low, free)
+    there, count = weights > 0.0, len(np.unique(_nodes(free)))
+    return csr_array((np.ones(int(there.sum())), (winner[there], loser[there])), shape=(count, count))
 
 
 def _witness(high: Places, low: Places, chances: Vector, free: NDArray[np.bool_]) -> Places:

@@ -93,15 +93,15 @@ class JackknifeScores:
     def error(self, left_out: NDArray[np.float64], present: NDArray[np.bool_], floor: float) -> tuple[float, float]:
         """Standard error of a figure from its values without each unit (units,), and its degrees of freedom.
 
-        Delete-one jackknife (Efron and Stein 1981), not below `floor`; NaN with fewer than two units. On few units
-        figures at a ceiling do not scatter, while their truth may lie below it: hence the floor.
+        Delete-one jackknife (Efron and Stein 1981), not below `floor`; NaN with fewer than two units, or where there is
+        no figure without one of them. On few units figures at a ceiling do not scatter, while their truth may lie below
+        it: hence the floor.
         """
-        used = present & np.isfinite(left_out)
-        number = float(self.count[used].sum())
-        if number < 2.0:
+        number = float(self.count[present].sum())
+        if number < 2.0 or not np.isfinite(left_out[present]).all():
             return np.nan, np.nan
-        mean = float(self.count[used] @ left_out[used]) / number
-        variance = (number - 1.0) / number * float(self.count[used] @ (left_out[used] - mean) ** 2)
+        mean = float(self.count[present] @ left_out[present]) / number
+        variance = (number - 1.0) / number * float(self.count[present] @ (left_out[present] - mean) ** 2)
         return max(float(np.sqrt(variance)), floor), number - 1.0
 
     def errors(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.people import human_labels
@@ -190,16 +191,19 @@ def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]
     figures = {"human_elo": held.human.elo, "placed_elo": placed.elo}
     if len(anchors) < 2:
         return figures, {"leave_one_out": None, "conformal": None}
+    # A model without which no beta is found has no rating, and no error that others could be held against.
+    residual = held.residual("soft")[anchors]
+    known = np.isfinite(residual)
     found = leave_one_out_conformal(
-        held.residual("soft")[anchors],
-        placed.se[anchors],
-        placed.elo[anchors],
+        residual,
+        np.where(known, placed.se[anchors], 0.0),
+        np.where(known, placed.elo[anchors], ELO_MEAN),
         human_se=held.human.se[anchors],
         alpha=_ALPHA,
     )
     for name, bound in (("conformal_lo", found.low), ("conformal_hi", found.high)):
         column = np.full(len(held.models), np.nan)
-        column[anchors] = np.where(np.isfinite(bound), bound, np.nan)
+        column[anchors] = np.where(known & np.isfinite(bound), bound, np.nan)
         figures[name] = column
     comparison = {
         "leave_one_out": {
@@ -208,7 +212,7 @@ def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]
         "conformal": {
             "alpha": found.alpha,
             "expected": found.expected,
-            "observed": float(found.covers(held.human.elo[anchors]).mean()),
+            "observed": float(found.covers(held.human.elo[anchors])[known].mean()) if known.any() else None,
             "n": found.n,
             "warnings": list(found.warnings),
         },

@@ -105,7 +105,8 @@ def split_conformal(
 
     Source: the Soft-Elo paper.
 
-    `residual` (n,) is human minus judge of the calibration models, `se` (n,) the error of the judge's rating,
+    `residual` (n,) is human minus judge of the calibration models (NaN, where one could not be placed, counts as larger
+    than any), `se` (n,) the error of the judge's rating,
     `human_se` (n,) that of people's (0: unknown). `elo` (models,) are the judge's ratings of new models, `elo_se` their
     errors; `elo_human_se` is the error that their human rating would have, if an interval should cover that measurement
     instead of the true value. `scale` "total" divides residuals by the root of se^2 + human_se^2 + tau^2, "se" by se
@@ -188,7 +189,7 @@ class _CalibrationSet:
         if scale not in get_args(Scale):
             raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
         found = float_array("residual", residual)
-        if found.ndim != 1 or not np.isfinite(found).all():
+        if found.ndim != 1 or np.isinf(found).any():
             raise InputError(
                 "residual: give one finite number a calibration model; leave out those people did not rate"
             )
@@ -209,9 +210,10 @@ class _CalibrationSet:
 
     def tau(self) -> float:
         """The spread of residuals (Elo points) that measurement errors do not explain; 0 without models."""
-        if not self.n or self.scale != "total":
+        known = ~np.isnan(self.residual)
+        if not known.any() or self.scale != "total":
             return 0.0
-        return math.sqrt(max(0.0, float(np.mean(self.residual**2 - self.se**2 - self.human_se**2))))
+        return math.sqrt(max(0.0, float(np.mean((self.residual**2 - self.se**2 - self.human_se**2)[known]))))
 
     def width(self, se: ArrayLike, human_se: ArrayLike, tau: float) -> NDArray[np.float64]:
         """The divisor of residuals of models with these errors."""
@@ -221,9 +223,9 @@ class _CalibrationSet:
         return own if self.scale == "se" else np.asarray(np.sqrt(own**2 + people**2 + tau**2))
 
     def scores(self, tau: float) -> NDArray[np.float64]:
-        """Absolute residuals (n,) in units of `width`; infinite where that is 0 and the residual is not."""
+        """Absolute residuals (n,) in units of `width`; infinite where that is 0 and the residual is not, or unknown."""
         width = self.width(self.se, self.human_se, tau)
-        size = np.abs(self.residual)
+        size = np.where(np.isnan(self.residual), np.inf, np.abs(self.residual))
         return np.divide(size, width, out=np.where(size > 0.0, np.inf, 0.0), where=width > 0.0)
 
 
@@ -427,7 +429,9 @@ def _trend_warnings(residual: NDArray[np.float64], rating: ArrayLike | None) -> 
     elo = float_array("rating", rating)
     if elo.shape != residual.shape:
         raise InputError(f"calibration_elo has shape {elo.shape}, residual {residual.shape}; give one a model")
-    if np.ptp(elo) == 0.0 or np.ptp(residual) == 0.0:
+    known = ~np.isnan(residual)
+    elo, residual = elo[known], residual[known]
+    if len(residual) < 3 or np.ptp(elo) == 0.0 or np.ptp(residual) == 0.0:
         return ()
     found = float(np.corrcoef(elo, residual)[0, 1])
     if abs(found) <= 2.0 / math.sqrt(len(residual)):

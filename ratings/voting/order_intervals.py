@@ -22,9 +22,10 @@ OrderRefit = Callable[[NDArray[np.intp]], Order]
 class PositionIntervals:
     """Intervals of the positions of n models from draws; 0 or NaN for a model without a position.
 
-    `lo` and `hi` (n,) are the percentile interval of a model's place, rounded outwards. `tier` (n,): going down the
-    order, a tier begins with each model that is significantly below the first model of the previous tier, by the draws'
-    interval of their difference. `best` (n,) is the share of draws with the model on top, split among equals.
+    `lo` and `hi` (n,) are the percentile interval of a model's place, rounded outwards; in a draw without an order it
+    is both first and last. `tier` (n,): going down the order, a tier begins with each model that is significantly below
+    the first model of the previous tier, by the draws' interval of their difference. `best` (n,) is the share of draws
+    with an order that have the model on top, split among equals; NaN where too many have none.
     """
 
     lo: NDArray[np.int64]
@@ -47,7 +48,7 @@ class OrderDraws:
 
     @property
     def without_estimate(self) -> int:
-        """The number of draws in which some model had no votes, or the method gave no order; they are left out."""
+        """The number of draws in which some model had no votes, or the method gave no order."""
         return len(self.position) - len(self._found)
 
     @property
@@ -61,11 +62,14 @@ class OrderDraws:
         best = np.full(size, np.nan)
         found, tail = self._found[:, known], (1.0 - level) / 2.0
         if len(found) and self.units > 1:
-            lo[known] = np.floor(np.quantile(found, tail, axis=0, method="lower") + 1e-9)
-            hi[known] = np.ceil(np.quantile(found, 1.0 - tail, axis=0, method="higher") - 1e-9)
-            first = found <= found.min(axis=1, keepdims=True) + 1e-9
-            best[known] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
-            tier[known] = _tiers(self.point[known], found, tail)
+            lost = np.ones((self.without_estimate, len(known)))
+            first_if, last_if = np.concatenate([found, lost]), np.concatenate([found, len(known) * lost])
+            lo[known] = np.floor(np.quantile(first_if, tail, axis=0, method="lower") + 1e-9)
+            hi[known] = np.ceil(np.quantile(last_if, 1.0 - tail, axis=0, method="higher") - 1e-9)
+            if len(lost) <= 2.0 * tail * len(self.position):
+                first = found <= found.min(axis=1, keepdims=True) + 1e-9
+                best[known] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+            tier[known] = _tiers(self.point[known], first_if, last_if, tail)
         return PositionIntervals(lo, hi, tier, best)
 
 
@@ -76,12 +80,14 @@ def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, rep
     return OrderDraws(order.position, position, drawn.unit, drawn.units)
 
 
-def _tiers(point: NDArray[np.float64], found: NDArray[np.float64], tail: float) -> NDArray[np.int64]:
+def _tiers(
+    point: NDArray[np.float64], first_if: NDArray[np.float64], last_if: NDArray[np.float64], tail: float
+) -> NDArray[np.int64]:
     tier = np.zeros(len(point), dtype=np.int64)
     order = np.lexsort((np.arange(len(point)), np.round(point, 9)))
     first, number = order[0], 1
     for code in order:
-        if np.quantile(found[:, code] - found[:, first], tail, method="lower") > 1e-9:
+        if np.quantile(first_if[:, code] - last_if[:, first], tail, method="lower") > 1e-9:
             first, number = code, number + 1
         tier[code] = number
     return tier

@@ -203,7 +203,7 @@ def check_first_place(case: Case) -> Finding:
         "without_estimate": found.without_estimate,
     }
     if found.without_estimate:
-        says += f"; {found.without_estimate} had no common estimate"
+        says += f"; {found.without_estimate} of them by who beat whom, as they have no common estimate"
     if case.seconds is not None and np.isfinite(case.seconds).any():
         details["path"] = _path(case)
     return Finding("first-place", found.stays < STAYS, found.stays, STAYS, says, details)

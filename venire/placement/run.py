@@ -110,8 +110,9 @@ def expected_half_width(board: PlacementBoard, settings: PlaceSettings, battles:
     if not len(found.se):
         return None
     half = 2.0 * found.se * np.sqrt(found.battles / battles)
-    known = half[np.isfinite(half)]
-    return float(np.median(known)) if len(known) else None
+    # Models that could not be placed would have no end to their intervals: without them others would look typical.
+    middle = float(np.median(np.append(np.nan_to_num(half, nan=np.inf), np.full(len(found.skipped), np.inf))))
+    return middle if np.isfinite(middle) else None
 
 
 def place_phase(settings: PlaceSettings) -> PhaseSettings:

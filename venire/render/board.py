@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 
+from venire.arena.wording import interval_text
 from venire.ratings.methods.methods import METHODS
 from venire.render.grades import columns_by_width, show_edits, show_grades
 from venire.render.screen import tabulate
-from venire.reports.board import Board
+from venire.reports.board import Board, ModelRow
 from venire.reports.comparison import Comparison
-from venire.reports.wording import counted, elo_text, few, pairs_asked_text
+from venire.reports.wording import counted, elo_text, few, open_intervals_text, pairs_asked_text
 from venire.wording import plain
 
 __all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers", "show_source_notes", "show_table"]
 
-_NARROW = 105
+_NARROW = 111
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
 
 _MAX_JUDGES = 40
@@ -73,8 +75,8 @@ def _show_models(screen: Console, board: Board) -> None:
         "": [f"{place}" for place in range(1, len(board.models) + 1)],
         "model": [plain(row.model) for row in board.models],
         **_rating_column(board),
-        _percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
-        "rank": [_between(row.rank_lo, row.rank_hi, "-") for row in board.models],
+        _percent(board.diagnostics["level"]): [_interval(board, row) for row in board.models],
+        "rank": [_ranks(row) for row in board.models],
         "judgments": [f"{row.battles}" for row in board.models],
     }
     for name in board.models[0].figures:
@@ -112,7 +114,7 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
         taus = [_number(kendall)]
         for one in against:
             lo, hi = one.lo[place], one.hi[place]
-            taus += [_number(one.kendall[place]), "" if lo is None or hi is None else f"{lo:.2f} to {hi:.2f}"]
+            taus += [_number(one.kendall[place]), interval_text(lo, hi, ".2f")]
         columns.append([method, *cells, *taus])
     title: str | None = f"Rank by method, and places moved from {comparison.methods[0]}"
     for part in columns_by_width(names, columns, screen.width):
@@ -186,18 +188,16 @@ def show_table(screen: Console, source: Mapping[str, Any]) -> None:
 
 def _show_doubts(screen: Console, board: Board) -> None:
     facts = board.diagnostics
-    boot = facts["bootstrap"]
-    without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
-    rated = f"{board.gauge}; errors: {_errors(facts)}{without}; " if board.models else ""
+    rated = f"{board.gauge}; errors: {_errors(facts)}; " if board.models else ""
     if board.ordered:  # an order has no gauge
-        rated = "" if facts["errors"] == "none" else f"ranks: {_errors(facts)}{without}; "
+        rated = "" if facts["errors"] == "none" else f"ranks: {_errors(facts)}; "
     screen.print(
         f"{_judgment_counts(facts)}; {rated}judges: {_jackknife(facts['jackknife'])}",
         style="dim",
     )
     show_method_notes(screen, facts)
     fits = dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])
-    for note in [pairs_asked_text(facts), *facts.get("notes", ()), *fits]:
+    for note in [open_intervals_text(facts), pairs_asked_text(facts), *facts.get("notes", ()), *fits]:
         if note:
             screen.print(f"note: {note}")
     for reason in dict.fromkeys(facts["no_estimate"].values()):
@@ -260,7 +260,7 @@ def _format_agreement(agreement: Mapping[str, Any]) -> str:
     for name in ("pearson", "spearman", "kendall"):
         if agreement[name] is not None:
             lo, hi = agreement["intervals"].get(name, (None, None))
-            between = "" if lo is None else f" ({lo:.2f} to {hi:.2f})"
+            between = f" ({words})" if (words := interval_text(lo, hi, ".2f")) else ""
             parts.append(f"{name.capitalize()} {agreement[name]:.3f}{between}")
     if agreement["mae"] is not None:
         parts.append(f"MAE {agreement['mae']:.0f} Elo")
@@ -288,7 +288,7 @@ def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], leve
         [
             plain(one["name"]),
             *(_signed(one[key]) for key in ("coefficient", "se")),
-            _between_signed(one),
+            interval_text(one["lo"], one["hi"], ".3f"),
             _number(one["p"]),
         ]
         for one in effects
@@ -308,10 +308,17 @@ def _errors(facts: Mapping[str, Any]) -> str:
     return f"sandwich over {clusters:.0f} {facts['cluster']}" + (", with lack of fit between pairs" if fitted else "")
 
 
-def _between(lo: float | None, hi: float | None, word: str) -> str:
-    if lo is None or hi is None:
+def _interval(board: Board, row: ModelRow) -> str:
+    """The interval of a rated model; a model without a rating has its one bound in the rating's column."""
+    if row.elo is None:
         return ""
-    return f"{lo:.0f}" if word == "-" and lo == hi else f"{lo:.0f}{word}{hi:.0f}"
+    return interval_text(row.lo, row.hi) or ("no bound" if board.diagnostics["bootstrap"]["without_estimate"] else "")
+
+
+def _ranks(row: ModelRow) -> str:
+    if row.rank_lo is None or row.rank_hi is None:
+        return ""
+    return f"{row.rank_lo}" if row.rank_lo == row.rank_hi else f"{row.rank_lo}-{row.rank_hi}"
 
 
 def _figure(value: float) -> str:
@@ -320,10 +327,6 @@ def _figure(value: float) -> str:
 
 def _signed(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
-
-
-def _between_signed(effect: Mapping[str, Any]) -> str:
-    return "" if effect["lo"] is None else f"{effect['lo']:.3f} to {effect['hi']:.3f}"
 
 
 def show_method_notes(screen: Console, facts: Mapping[str, Any]) -> None:
@@ -414,8 +417,7 @@ def _fixed(value: float | None, places: int, sign: str = "") -> str:
 
 
 def _peer_interval(row: Mapping[str, Any], name: str, places: int) -> str:
-    lo, hi = row[f"{name}_lo"], row[f"{name}_hi"]
-    return "" if lo is None or hi is None else f"{lo:.{places}f} to {hi:.{places}f}"
+    return interval_text(row[f"{name}_lo"], row[f"{name}_hi"], f".{places}f")
 
 
 def _show_judges(screen: Console, board: Board) -> None:
@@ -431,12 +433,11 @@ def _show_judges(screen: Console, board: Board) -> None:
         *(
             (name.replace("_", " "), [_two_places(found, judge) for judge in names])
             for name, found in board.judge_figures.items()
-            if wide or not name.endswith("_se")
         ),
         ("consistency", [_corrected(row.corrected, row.consistency) + marks.get(row.note, "") for row in rows]),
-        (level, [_judge_interval(row.consistency_lo, row.consistency_hi) if wide else "" for row in rows]),
+        (level, [interval_text(row.consistency_lo, row.consistency_hi, ".2f") if wide else "" for row in rows]),
         ("decisive", [_corrected(row.decisive_corrected, row.decisive) for row in rows]),
-        (level, [_judge_interval(row.decisive_lo, row.decisive_hi) if wide else "" for row in rows]),
+        (level, [interval_text(row.decisive_lo, row.decisive_hi, ".2f") if wide else "" for row in rows]),
         ("slope", ["" if row.discrimination is None else f"{row.discrimination:.2f}" for row in rows]),
         ("ties", [_share(row.ties) for row in rows]),
         ("flips", [_share(row.flips) for row in rows]),
@@ -445,6 +446,8 @@ def _show_judges(screen: Console, board: Board) -> None:
         ("verdicts", [f"{row.verdicts}" for row in rows]),
     ]
     shown = [(head, cells) for head, cells in columns if any(cells)]
+    if sum(2 + max(map(cell_len, (head, *cells))) for head, cells in shown) - 2 > screen.width:
+        shown = [(head, cells) for head, cells in shown if not head.endswith(" se")]
     if rows:
         cells = list(zip(*(cells for _, cells in shown), strict=True))
         tabulate(screen, [head for head, _ in shown], cells, title=f"Judges   verdicts: {board.verdicts}")
@@ -474,14 +477,22 @@ def show_people(screen: Console, people: Mapping[str, Any]) -> None:
     head = ["battles", "votes", "same winner", "95 %", "kappa", "95 %"]
     if judges:
         rows = [_beside(one["judge"], one) for one in judges]
-        tabulate(screen, ["judge", *head], rows, title=f"Judges and people   votes: {people['origin']}")
+        _tabulate_known(screen, ["judge", *head], rows, f"Judges and people   votes: {people['origin']}")
     if together := people.get("together"):
         each = [_beside(one["annotator"], one) for one in people["each"]] if len(people["each"]) > 2 else []
         rows = [*each, _beside("one beside another", together)]
         screen.print()
         head[1] = "vote pairs"
-        tabulate(screen, ["annotator", *head], rows, title=f"People and one another   votes: {people['origin']}")
+        _tabulate_known(screen, ["annotator", *head], rows, f"People and one another   votes: {people['origin']}")
     screen.print(_people_line(people) + _alphas(people), style="dim")
+    if people.get("note"):
+        screen.print(f"note: {people['note']}")
+
+
+def _tabulate_known(screen: Console, head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    """A table without the columns in which no cell is known."""
+    head, *rows = zip(*(one for one in zip(head, *rows, strict=True) if any(one[1:])), strict=True)
+    tabulate(screen, head, rows, title=title)
 
 
 def _beside(name: str, one: Mapping[str, Any]) -> list[str]:
@@ -491,9 +502,9 @@ def _beside(name: str, one: Mapping[str, Any]) -> list[str]:
         f"{one['battles']}",
         f"{one['votes']}",
         _share(one["agreement"]),
-        _judge_interval(one["agreement_lo"], one["agreement_hi"]),
+        interval_text(one["agreement_lo"], one["agreement_hi"], ".2f"),
         _number(one["kappa"]["value"]),
-        _judge_interval(one["kappa"]["lo"], one["kappa"]["hi"]),
+        interval_text(one["kappa"]["lo"], one["kappa"]["hi"], ".2f"),
     ]
 
 
@@ -513,8 +524,8 @@ def _alphas(people: Mapping[str, Any]) -> str:
 
 
 def _span_of(coefficient: Mapping[str, Any]) -> str:
-    lo, hi = coefficient["lo"], coefficient["hi"]
-    return "" if lo is None or hi is None else f" ({lo:.2f} to {hi:.2f})"
+    between = interval_text(coefficient["lo"], coefficient["hi"], ".2f")
+    return f" ({between})" if between else ""
 
 
 _SIGNALS = {"hard": "hard", "scaled-hard": "scaled", "smoothed": "smoothed", "soft": "soft"}
@@ -568,7 +579,8 @@ def _show_predictions(screen: Console, board: Board) -> None:
             left, sd, share = line["mae_left_out"], line["sd"], line["reliability"]
             over = None if left is None or not sd else left / sd
             limit = None if share is None else max(share, 0.0) ** 0.5
-            between = "-".join(f"{one:.2f}" for one in line["intervals"].get("pearson", ()))
+            lo, hi = line["intervals"].get("pearson", (None, None))
+            between = interval_text(lo, hi, ".2f")
             figures = [_number(line["pearson"]), between, _number(line["spearman"]), _number(line["kendall"])]
             error = "" if left is None else f"{left:.0f}"
             rows.append([name, f"{len(line['judges'])}", *figures, error, _number(over), _number(limit)])
@@ -599,10 +611,6 @@ def _ability_note(board: Board) -> str:
 def _two_places(found: Mapping[str, float | None], judge: str) -> str:
     value = found.get(judge)
     return "" if value is None else f"{value:.2f}"
-
-
-def _judge_interval(lo: float | None, hi: float | None) -> str:
-    return "" if lo is None or hi is None else f"{lo:.2f}-{hi:.2f}"
 
 
 def _share(value: float | None) -> str:

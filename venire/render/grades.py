@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.console import Console
 
+from venire.arena.wording import interval_text
 from venire.render.screen import tabulate
 from venire.reports.edits import EditContrast
 from venire.reports.graded_pairs import DIRECT, REFERENCE
@@ -218,7 +219,7 @@ def show_edits(screen: Console, edits: Sequence[EditContrast], level: float, ver
 
 
 def _signed_interval(one: EditContrast) -> str:
-    return "" if one.lo is None or one.hi is None else f"{one.lo:+.3f} to {one.hi:+.3f}"
+    return interval_text(one.lo, one.hi, "+.3f")
 
 
 def _three(value: float | None) -> str:
@@ -227,7 +228,7 @@ def _three(value: float | None) -> str:
 
 def _of_row(row: RankAgreementRow, figure: str) -> str:
     lo, hi = row.intervals.get(figure, (None, None))
-    return "" if lo is None or hi is None else f"{lo:.2f} to {hi:.2f}"
+    return interval_text(lo, hi, ".2f")
 
 
 def _show_graders(screen: Console, grades: GradeBoard) -> None:
@@ -271,12 +272,11 @@ def _percent(share: float | None) -> str:
 
 
 def _interval(lo: float | None, hi: float | None) -> str:
-    return "" if lo is None or hi is None else f"{100 * lo:.1f} to {100 * hi:.1f}"
+    return interval_text(lo, hi, lambda end: f"{100 * end:.1f}")
 
 
 def _with_interval(row: ShareRow) -> str:
     if row.share is None:
         return "none"
-    return f"{row.share:.0%}" + (
-        "" if row.lo is None or row.hi is None else f" ({100 * row.lo:.0f}-{100 * row.hi:.0f})"
-    )
+    between = interval_text(row.lo, row.hi, lambda end: f"{100 * end:.0f}")
+    return f"{row.share:.0%}" + (f" ({between})" if between else "")

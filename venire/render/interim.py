@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from venire.arena.planning import InterimAnalysis, InterimRating
+from venire.arena.wording import interval_text
 from venire.render.screen import tabulate
 from venire.reports.wording import counted, elo_text, few
 from venire.status import MIN_INSTRUCTIONS, analysis_of
@@ -134,8 +135,8 @@ def _show_models(screen: Console, analysis: InterimAnalysis, title: str) -> None
         "": [f"{place}" if _place(one)[0] < _UNKNOWN else "" for place, one in enumerate(rows[:_MAX_MODELS], start=1)],
         "model": [plain(one.model) for one in rows[:_MAX_MODELS]],
         "Elo": [elo_text(one.elo, one.low, one.high) for one in rows[:_MAX_MODELS]],
-        f"{level} now": [_between(one.low, one.high) for one in rows[:_MAX_MODELS]],
-        f"{level} at any look": [_between(one.low_any, one.high_any) for one in rows[:_MAX_MODELS]],
+        f"{level} now": [_interval(one, one.low, one.high) for one in rows[:_MAX_MODELS]],
+        f"{level} at any look": [_interval(one, one.low_any, one.high_any) for one in rows[:_MAX_MODELS]],
         "battles": [_battles(one) for one in rows[:_MAX_MODELS]],
     }
     kept = {head: cells for head, cells in columns.items() if any(cells)}
@@ -163,5 +164,6 @@ def _battles(one: InterimRating) -> str:
     return f"{one.battles:,}, starved" if one.starved else f"{one.battles:,}"
 
 
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{low:.0f} to {high:.0f}"
+def _interval(one: InterimRating, low: float | None, high: float | None) -> str:
+    """An interval of a rated model; one without a rating has its bound in the rating's column."""
+    return "" if one.elo is None else interval_text(low, high)

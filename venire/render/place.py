@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
+from venire.arena.wording import interval_text
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
@@ -149,8 +150,7 @@ def _cells(figures: PlacedElo) -> tuple[str, ...]:
 
 
 def _span(low: float, high: float) -> str:
-    ends = [f"{one:.0f}" if math.isfinite(one) else "no bound" for one in (low, high)]
-    return "no bound" if not math.isfinite(low) and not math.isfinite(high) else f"{ends[0]} to {ends[1]}"
+    return interval_text(low, high) or "no bound"
 
 
 def _show_ranks(screen: Console, one: Placement) -> None:

@@ -7,9 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from venire.arena.wording import interval_text
 from venire.boards.rate import Source
 from venire.ratings.inference.options import Options, option_flag
-from venire.reports.wording import counted, few, pairs_asked_text
+from venire.reports.wording import counted, few, open_intervals_text, pairs_asked_text
 
 __all__ = ["asked_options", "board_notes"]
 
@@ -55,14 +56,10 @@ def _word(value: Any) -> str:
 def board_notes(board: Mapping[str, Any]) -> list[str]:
     """What the diagnostics of a board's document say that its tables do not: doubts, errors, what was left out."""
     facts = board["diagnostics"]
-    found = [] if not facts.get("pairs") else [pairs_asked_text(facts)]
+    found = [open_intervals_text(facts), *([] if not facts.get("pairs") else [pairs_asked_text(facts)])]
     found += [*facts.get("notes", ()), *(fit.get("errors_reason") for fit in facts.get("fits", ()))]
     if (boot := facts.get("bootstrap") or {}).get("replicates"):
-        without = boot.get("without_estimate") or 0
-        found.append(
-            f"intervals are by {counted(boot['replicates'], 'bootstrap replicate')}"
-            + (f", {without:,} of them without a finite estimate" if without else "")
-        )
+        found.append(f"intervals are by {counted(boot['replicates'], 'bootstrap replicate')}")
     if facts.get("own_left_out"):
         found.append(f"{counted(facts['own_left_out'], 'verdict')} of judges on themselves were left out")
     if weights := facts.get("judge_weights"):
@@ -71,7 +68,7 @@ def board_notes(board: Mapping[str, Any]) -> list[str]:
     found += (facts.get("conformal") or {}).get("warnings", ())
     found += [
         f"covariate {one['name']}: {_signed(one['coefficient'])} log odds a unit"
-        + ("" if one["lo"] is None else f", {one['lo']:.3f} to {one['hi']:.3f}")
+        + (f", {between}" if (between := interval_text(one["lo"], one["hi"], ".3f")) else "")
         for one in facts.get("covariates") or ()
     ]
     if agreement := facts.get("agreement"):
@@ -91,7 +88,8 @@ def _agreement(found: Mapping[str, Any]) -> str:
     for name in ("pearson", "spearman", "kendall"):
         if found.get(name) is not None:
             lo, hi = (found.get("intervals") or {}).get(name, (None, None))
-            parts.append(f"{name.capitalize()} {found[name]:.2f}" + ("" if lo is None else f" ({lo:.2f} to {hi:.2f})"))
+            between = interval_text(lo, hi, ".2f")
+            parts.append(f"{name.capitalize()} {found[name]:.2f}" + (f" ({between})" if between else ""))
     if found.get("mae") is not None:
         parts.append(f"mean absolute difference {found['mae']:.0f} Elo")
     return f"agreement with the ratings known before, over {counted(found['models'], 'model')}: {', '.join(parts)}"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.arena.wording import interval_text
 from venire.boards.rate import Verdicts
 from venire.ratings.data.judgments import canonical, select_battles
 from venire.ratings.judges.elo_from_consistency import elo_from_scores
@@ -163,7 +164,7 @@ def _agreement_text(rows: Sequence[Mapping[str, Any]]) -> str:
     found = {"Pearson": line.pearson, "Spearman": line.spearman}
     parts = [
         f"{name}'s correlation {value:.2f}"
-        + ("" if bounds is None else f" (95% interval: {bounds[0]:.2f} to {bounds[1]:.2f})")
+        + ("" if bounds is None else f" (95% interval: {interval_text(*bounds, '.2f')})")
         for name, value in found.items()
         for bounds in (line.intervals.get(name.lower()),)
     ]

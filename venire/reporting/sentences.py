@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from venire.arena.wording import interval_text
 from venire.reports.wording import counted, few
 from venire.wording import money
 
@@ -19,7 +20,6 @@ __all__ = [
     "answer",
     "cost_text",
     "elo_with_interval",
-    "range_text",
     "short",
 ]
 
@@ -106,25 +106,12 @@ def elo_with_interval(row: Mapping[str, Any], level: float) -> str:
     """The rating of a board's row with its interval in words; a missing end is said to be missing.
 
     >>> elo_with_interval({"elo": 1100.4, "lo": 1050.0, "hi": None}, 0.95)
-    '1100 Elo points (95% interval: at least 1050, no upper end)'
+    '1100 Elo points (95% interval: 1050 or more)'
     """
     elo = row.get("elo")
     text = "no Elo rating" if elo is None else f"{elo:.0f} Elo points"
-    bounds = range_text(row.get("lo"), row.get("hi"))
-    return text if bounds == "none" else f"{text} ({100 * level:g}% interval: {bounds})"
-
-
-def range_text(lo: float | None, hi: float | None) -> str:
-    """An interval in words.
-
-    >>> range_text(1.0, 2.0), range_text(None, 2.0), range_text(None, None)
-    ('1 to 2', 'no lower end, at most 2', 'none')
-    """
-    if lo is None and hi is None:
-        return "none"
-    if lo is None:
-        return f"no lower end, at most {hi:.0f}"
-    return f"at least {lo:.0f}, no upper end" if hi is None else f"{lo:.0f} to {hi:.0f}"
+    bounds = interval_text(row.get("lo"), row.get("hi"))
+    return text if not bounds else f"{text} ({100 * level:g}% interval: {bounds})"
 
 
 def cost_text(cost: Mapping[str, Any] | None, origin: str | None) -> str:

@@ -56,9 +56,10 @@ def test_four_observers_as_published(distance: Distance, alpha: float) -> None:
     found = krippendorff_alpha(FOUR_OBSERVERS, distance=distance)
     assert found.value == pytest.approx(alpha, abs=5e-4)
     assert found.items == 11  # one unit has one value
-    assert found.lo is not None
-    assert found.hi is not None
-    assert found.lo < alpha < found.hi
+    again = krippendorff_alpha(np.concatenate([FOUR_OBSERVERS] * 2), distance=distance)
+    assert again.lo is not None
+    assert again.hi is not None
+    assert again.lo < alpha < again.hi
 
 
 def test_two_observers_as_published() -> None:
@@ -89,9 +90,9 @@ def test_any_table_agrees_with_the_definition(rows: list[list[float]], distance:
 @pytest.mark.parametrize("distance", ["nominal", "ordinal", "interval"])
 def test_a_draw_is_the_alpha_of_the_drawn_items(distance: Distance) -> None:
     """Every draw of the bootstrap, made again as a table of its own."""
-    table = FOUR_OBSERVERS[:10]
+    table = np.concatenate([FOUR_OBSERVERS[:10]] * 2)
     found = krippendorff_alpha(table, distance=distance, replicates=40, seed=3)
-    weights = np.random.default_rng(3).multinomial(10, np.full(10, 0.1), size=40)
+    weights = np.random.default_rng(3).multinomial(20, np.full(20, 0.05), size=40)
     again = [by_definition(np.repeat(table, row, axis=0), distance) for row in weights]
     assert found.se == pytest.approx(np.std(again, ddof=1))
     assert (found.lo, found.hi) == pytest.approx(tuple(np.quantile(again, [0.025, 0.975])))
@@ -113,9 +114,16 @@ def test_large_numbers_lose_no_digits() -> None:
 
 
 def test_draws_of_one_value_are_undefined_whatever_rounding_leaves_of_it() -> None:
-    found = krippendorff_alpha([[0.1, 0.1], [0.1, 0.1], [0.7, 0.7]], distance="interval")
-    assert found.undefined == pytest.approx(1000 * (8 + 1) / 27, abs=60)
-    assert (found.lo, found.hi) == (pytest.approx(1.0), pytest.approx(1.0))
+    found = krippendorff_alpha([[0.1, 0.1]] * 19 + [[0.7, 0.7]], distance="interval")
+    assert found.undefined == pytest.approx(1000 * 0.95**20, abs=60)
+    assert (found.value, found.lo, found.hi) == (pytest.approx(1.0), None, None)
+
+
+def test_two_votes_bound_nothing() -> None:
+    """The danger: two people who agree print "1.000, 1.00 to 1.00"."""
+    few, enough = (krippendorff_alpha([["a", "a"], ["b", "b"]] * times) for times in (9, 10))
+    assert (few.value, few.lo, few.hi) == (1.0, None, None)
+    assert (enough.lo, enough.hi) == (1.0, 1.0)
 
 
 def test_ordered_names_are_taken_in_their_order() -> None:

@@ -51,6 +51,15 @@ def test_a_far_leader_never_changes_and_top_places_are_counted() -> None:
     assert found.next_leader == "m1"
 
 
+def test_a_leader_that_wins_everything_in_a_draw_leads_in_it() -> None:
+    """The danger: draws without a common estimate are left out, of a leader that seldom loses the best ones."""
+    a, b = ["m0"] * 20 + ["m1"] * 20, ["m1"] * 20 + ["m2"] * 20
+    data = comparisons(a, b, [1.0] * 19 + [0.0] + [1.0, 1.0, 0.0, 1.0] * 5, cluster=np.arange(40))
+    found = volatility(data, bradley_terry(data), replicates=500)
+    assert found.without_estimate > 150
+    assert (found.draws, found.stays) == (500, 1.0)
+
+
 def test_a_seed_repeats_and_one_instruction_is_refused() -> None:
     data = table(1, 400)
     ratings = bradley_terry(data)

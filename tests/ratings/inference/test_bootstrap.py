@@ -189,17 +189,31 @@ def test_a_replicate_is_the_fit_of_its_clusters_repeated() -> None:
 
 
 @BOTH
-def test_replicates_that_fall_apart_are_counted_and_left_out(bootstrap: Bootstrap) -> None:
+def test_replicates_that_fall_apart_are_counted_and_open_the_intervals(bootstrap: Bootstrap) -> None:
     """The best model lost once in all: a replicate has that loss with a chance of about 0.63."""
     data = comparisons(
-        ["a"] * 9 + ["b"] * 9, ["b"] * 9 + ["c"] * 9, [1.0] * 8 + [0.0] + [1.0, 0.0, 0.0] * 3, cluster=np.arange(18)
+        ["a"] * 9 + ["b"] * 18, ["b"] * 9 + ["c"] * 18, [1.0] * 8 + [0.0] + [1.0, 0.0] * 9, cluster=np.arange(27)
     )
     found = bootstrap(data, estimate(data), replicates=1000)
     assert 320 < found.without_estimate < 420
-    assert np.isnan(found.logits).any(axis=1).sum() == found.without_estimate
+    assert (~np.isfinite(found.logits)).any(axis=1).sum() == found.without_estimate
     assert len(found.estimates) == 1000 - found.without_estimate
     assert np.isfinite(found.se).all()
-    assert np.isfinite(found.interval()[0]).all()
+    lo, hi = found.interval()
+    assert hi[0] == np.inf
+    assert 800.0 < lo[0] < 1300.0
+    assert lo[2] == -np.inf
+    inner = found.interval(0.2)
+    assert np.isfinite(inner[0][0])
+    assert np.isfinite(inner[1][0])
+
+
+@BOTH
+def test_one_win_of_three_is_open_to_both_sides(bootstrap: Bootstrap) -> None:
+    data = comparisons(list("aaa"), list("bbb"), [1.0, 0.0, 0.0], cluster=[0, 1, 2])
+    found = bootstrap(data, estimate(data), replicates=200)
+    assert found.without_estimate > 50
+    assert [bound.tolist() for bound in found.interval()] == [[-np.inf, -np.inf], [np.inf, np.inf]]
 
 
 @BOTH

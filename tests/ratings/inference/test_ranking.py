@@ -150,6 +150,15 @@ def test_replicates_stand_in_for_the_covariance() -> None:
     assert by_replicates.best == pytest.approx(by_covariance.best, abs=0.03)
 
 
+def test_replicates_without_an_estimate_separate_nobody_where_they_are_many() -> None:
+    point = np.array([1.0, 0.0])
+    drawn = point + np.random.default_rng(1).normal(size=(100, 2)) * 0.01
+    drawn[:6] = [np.inf, -np.inf]
+    found = ranking(rated(point), replicates=Replicates(("a", "b"), drawn, point, "cluster", 50, 0))
+    assert (found.critical, found.lo.tolist(), found.hi.tolist()) == (np.inf, [1, 1], [2, 2])
+    assert np.isnan(found.best).all()
+
+
 def test_the_same_seed_gives_the_same_figures_whatever_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     ratings = rated(np.linspace(1.0, -1.0, 9), centred(9, 0.02))
     first = ranking(ratings, seed=4)

@@ -57,11 +57,13 @@ def test_intervals_over_instructions_hold_the_truth_as_often_as_they_say(table: 
     assert 174 <= held <= 199
 
 
-def test_replicates_without_an_estimate_are_left_out_and_counted(table: Table) -> None:
+def test_replicates_without_an_estimate_are_counted_and_open_their_side(table: Table) -> None:
     rows = [("a", "b", "first", "j", f"i{item}") for item in range(4)] + [("a", "b", "second", "j", "i4")]
     found = drawn(table(rows), 400)
     assert found.without_estimate / 400 == pytest.approx(0.8**5 + 0.2**5, abs=0.07)
-    assert bool(np.all(np.isfinite(found.lo)) and np.all(found.lo <= found.hi))
+    assert found.lo.tolist() == pytest.approx([964.8, -np.inf], abs=40.0)
+    assert found.hi.tolist() == pytest.approx([np.inf, 1035.2], abs=40.0)
+    assert np.isnan(found.se).all()
 
 
 def test_ties_that_no_longer_join_all_models_are_no_estimate(table: Table) -> None:

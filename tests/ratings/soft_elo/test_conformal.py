@@ -51,6 +51,19 @@ def test_the_interval_is_the_score_of_its_rank_times_the_new_model_s_scale() -> 
     assert (found.tau[0], found.n, found.rank, found.expected) == (pytest.approx(tau), 19, 18, 0.9)
 
 
+def test_a_calibration_model_without_a_rating_counts_as_farther_off_than_any() -> None:
+    """The danger: folds that fail are left out, and the interval is as narrow as if they had gone well."""
+    residual, se, human_se, elo = field(19, 0)
+    residual[3] = np.nan
+    found = split_conformal(residual, se, [1100.0], [12.0], human_se=human_se, calibration_elo=elo)
+    others = np.arange(19) != 3
+    tau = math.sqrt(max(0.0, np.mean((residual**2 - se**2 - human_se**2)[others])))
+    scores = np.sort((np.abs(residual) / np.sqrt(se**2 + human_se**2 + tau**2))[others])
+    assert found.quantile[0] == pytest.approx(scores[17])
+    residual[:2] = np.nan
+    assert np.isinf(split_conformal(residual, se, [1100.0], [12.0], human_se=human_se).high).all()
+
+
 def test_the_paper_s_scale_divides_by_the_judge_s_error_alone() -> None:
     residual, se, human_se, _ = field(19, 1)
     found = split_conformal(residual, se, [1000.0, 1100.0], [10.0, 20.0], human_se=human_se, scale="se")
@@ -176,7 +189,7 @@ def test_nine_in_ten_new_models_are_covered(scale: Any) -> None:
         ("scale is 'sd'", {"scale": "sd"}),
         ("se: give one number a model", {"se": [1.0, np.nan, 1.0]}),
         ("se: give one number a model", {"se": [1.0, -1.0, 1.0]}),
-        ("residual: give one finite", {"residual": [1.0, np.nan, 1.0]}),
+        ("residual: give one finite", {"residual": [1.0, np.inf, 1.0]}),
         ("divides by the error", {"se": [1.0, 0.0, 1.0], "scale": "se"}),
         ("family has 2 names", {"family": ["x", "y"], "calibration_family": ["x"] * 3}),
         ("calibration_elo: give one number a model", {"calibration_elo": [1.0, 2.0]}),

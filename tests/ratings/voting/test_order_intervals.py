@@ -80,7 +80,18 @@ def test_the_ends_of_an_interval_are_places_that_were_drawn_and_take_in_one_draw
     assert (found.lo.tolist(), found.hi.tolist()) == ([1, 1, 2], [3, 2, 3])
 
 
-def test_draws_in_which_a_model_has_no_votes_are_left_out_and_counted() -> None:
+def test_draws_without_an_order_may_be_any_order() -> None:
+    position = np.tile([1.0, 2.0, 3.0], (20, 1))
+    point = np.array([1.0, 2.0, 3.0])
+    position[0] = np.nan
+    some = OrderDraws(point, position, "battle", 9).places(0.95)
+    assert (some.lo.tolist(), some.hi.tolist(), some.tier.tolist()) == ([1, 1, 1], [3, 3, 3], [1, 1, 1])
+    assert some.best.tolist() == [1.0, 0.0, 0.0]
+    position[1] = np.nan
+    assert np.isnan(OrderDraws(point, position, "battle", 9).places(0.95).best).all()
+
+
+def test_draws_in_which_a_model_has_no_votes_are_counted() -> None:
     data = comparisons(["a", "a", "a", "a", "c"], ["b", "b", "b", "b", "b"], [1, 1, 1, 0, 1])
     found = drawn(data, 500)
     assert (found.unit, found.units) == ("battle", 5)

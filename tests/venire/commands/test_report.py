@@ -298,13 +298,13 @@ def test_ratings_and_intervals_without_an_end_are_shown_as_such(venire: Venire, 
     )
     assert venire("report", table, "-o", out).code == 0
     page = out.read_text(encoding="utf-8")
-    assert f"from {over}, no upper end" in page
-    assert f"no lower end, to {under}" in page
+    assert f"{over} or more" in page
+    assert f"{under} or less" in page
     assert page.count('<path class="arrow"') == 2
     assert "An arrow at the edge: the interval has no end on that side." in page
     assert not re.search(r"\b(nan|inf|None)\b", page[page.index("<body>") :])
     text = venire("report", table, "--format", "md").out
-    assert f"| top | – | – | from {over}, no upper end | 14 |" in text
+    assert f"| top | – | – | {over} or more | 14 |" in text
     closed = tmp_path / "closed.csv"
     closed.write_text("\n".join(line for line in lines if "top" not in line and "low" not in line), encoding="utf-8")
     assert venire("report", closed, "-o", out).code == 0

@@ -246,6 +246,8 @@ def _run(
             session.retry_failed()
         if warn is not None:
             _say_prices(session, warn)
+            if (held := session.left_with_actors) is not None:
+                warn(f"warning: {held}")
         summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)
         rated = not session.campaign.writes and summary.progress.settled > 0
         return RunResult(summary, settings.store, _board(session) if rated else None)

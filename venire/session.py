@@ -27,6 +27,7 @@ from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.engines.ray_cluster import cluster_of
 from venire.orchestrator.lanes.routes import route_name
 from venire.orchestrator.planning.plan import plan
 from venire.orchestrator.planning.recorded import recorded_texts
@@ -235,9 +236,32 @@ class Session:
     @property
     def again(self) -> str:
         """The command that goes on with this campaign, with the options that it was begun with."""
+        return self._command(self._options)
+
+    def _command(self, options: str) -> str:
         verb = {"contestant": "generate", "editor": "edit"}.get(self.role, "run")
-        file = shlex.quote(os.path.relpath(self.campaign.path))
-        return f"venire {verb} {file} {self._options}".rstrip()
+        return f"venire {verb} {shlex.quote(os.path.relpath(self.campaign.path))} {options}".rstrip()
+
+    @property
+    def lasting(self) -> str:
+        """Of its options those that say who asks what, for whoever has the store alone."""
+        shard = "" if self.shard is None else self.shard.options(self.shard.taken)
+        return f"{shard} {'' if self._crew is None else self._crew.options}".strip()
+
+    @property
+    def left_with_actors(self) -> str | None:
+        """What actors of a cluster may have that this run is about to ask again, in a sentence; None: nothing."""
+        before = plans.last_options(self.store, self.planned.id)
+        there, here = cluster_of(before), cluster_of(self.lasting)
+        if there is None or here in (there, "auto") or (there == "auto" and here is not None):
+            return None
+        if not (lost := plans.lost_since_start(self.store, self.planned.id)):
+            return None
+        return (
+            f"{'1 call' if lost == 1 else f'{lost:,} calls'} of the last run may be answered: the actors of the Ray "
+            f"cluster at {there} keep answers for twelve hours. To take them in, and not ask and pay again: "
+            f"{self._command(before)}"
+        )
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """The remaining work by judge, with its cost."""
@@ -357,6 +381,7 @@ class Session:
                         batch_prices=self.batch_prices,
                         polling=polling,
                         engine=engine,
+                        options=self.lasting,
                     )
                 pulse.ending = summary.ending.value
                 return summary

@@ -71,6 +71,8 @@ def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
         "long_input": long_input_documents(store, row.id),
         "served": served_documents(store, row.id),
         "accounts": asdict(frames.campaign_spending(store, row.id)),
+        "options": plans.last_options(store, row.id),
+        "lost_calls": plans.lost_since_start(store, row.id),
         "forecast": spending_document(store, row.id),
         "failure_reasons": failure_reasons(store, row.id),
         "failed_steps": failed_steps(store, row.id),

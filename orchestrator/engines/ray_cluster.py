@@ -18,7 +18,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 
-__all__ = ["LOCAL", "NAMESPACE", "Connection", "EngineChoice", "cluster", "connection"]
+__all__ = ["LOCAL", "NAMESPACE", "Connection", "EngineChoice", "cluster", "cluster_of", "connection"]
 
 NAMESPACE = "venire"
 """Of all actors that Venire starts in a cluster."""
@@ -78,6 +78,16 @@ class EngineChoice:
 
 
 LOCAL = EngineChoice()
+
+
+def cluster_of(options: str) -> str | None:
+    """The address of the cluster that some options of a command name; None where they name none.
+
+    >>> cluster_of("--engine ray:10.0.0.5:6379 --actors 4")
+    '10.0.0.5:6379'
+    """
+    named = re.search(r"--engine ray:(\S+)", options)
+    return None if named is None else named[1]
 
 
 class Connection:

@@ -66,6 +66,11 @@ class Crew(Protocol):
     """Who asks for a store elsewhere; see `ray_actors.RayCrew`."""
 
     @property
+    def options(self) -> str:
+        """The options of a command that has them ask."""
+        ...
+
+    @property
     def under_way(self) -> frozenset[tuple[int, int, int]]:
         """Trial, step and number of every call that was sent for a coordinator which is gone, and is not lost."""
         ...

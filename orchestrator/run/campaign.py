@@ -95,6 +95,7 @@ async def run_campaign(
     batch_prices: Mapping[str, TokenPrice] | None = None,
     polling: Polling | None = None,
     engine: Engine | None = None,
+    options: str = "",
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
@@ -106,7 +107,7 @@ async def run_campaign(
     `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store, and `on_open`
     once a function that returns lanes and budgets as they are (`run.run_state`), for the loop's thread. `inline`
     reads and writes without threads: for a virtual clock, which does not wait for one. `engine` asks the trials; by
-    default that of this process.
+    default that of this process. `options`, those of the command line by which it does, are noted in the store.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
@@ -128,6 +129,7 @@ async def run_campaign(
         writing,
         waves,
         engine or LocalEngine(),
+        options,
     )
     if on_open is not None:
         on_open(lambda: run_state(run.lanes.values(), run.budgets.values(), stopping=run.stop.gently.is_set()))
@@ -168,11 +170,12 @@ class _CampaignRun:
         writing: Mapping[str, Any],
         waves: _Waves,
         engine: Engine,
+        options: str,
     ) -> None:
         self.store, self.campaign, self.clock, self.stop = store, campaign, clock, stop
         self.next_round, self.on_start, self.writing, self.waves = next_round, on_start, writing, waves
         self.warn = warn or (lambda sentence: None)
-        self.events, self.engine = events, engine
+        self.events, self.engine, self.options = events, engine, options
         self.beside = LocalEngine()
         """Asks what waves leave to be asked one by one."""
         self.counters = CallCounters()
@@ -267,7 +270,8 @@ class _CampaignRun:
     async def _rounds(
         self, providers: Mapping[Identity, Provider], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> CampaignSummary:
-        started = json.dumps({"missing": self.progress_before.missing})
+        noted = {"options": self.options} if self.options else {}
+        started = json.dumps({"missing": self.progress_before.missing} | noted)
         while True:
             self._begin_round()
             if started:

@@ -13,6 +13,7 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import EDIT, GENERATE, PlannedTrial, Respondent
+from venire.storage.store.recovery import ENDED_WITHOUT_ANSWER
 from venire.storage.store.store import Row, Store
 
 __all__ = [
@@ -278,6 +279,23 @@ def release_unanswered(store: Store, campaign: int) -> tuple[int, int]:
         now = store.clock.wall()
         commit.run("insert_event", now=now, campaign=campaign, kind="released", detail=detail, batch=commit.batch)
     return calls, nano
+
+
+def last_options(store: Store, campaign: int) -> str:
+    """The options of the command that last ran a campaign, as far as they say who asks what of it."""
+    return _last_start(store, campaign)[0]
+
+
+def lost_since_start(store: Store, campaign: int) -> int:
+    """Calls that the last run had no answer to when it ended without notice, and that are to be asked again."""
+    _, batch = _last_start(store, campaign)
+    found: int = store.read("lost_since", campaign=campaign, batch=batch, message=ENDED_WITHOUT_ANSWER)[0][0]
+    return found
+
+
+def _last_start(store: Store, campaign: int) -> tuple[str, int]:
+    rows = store.read("last_start", campaign=campaign)
+    return (json.loads(rows[0][0]).get("options", ""), rows[0][1]) if rows else ("", 0)
 
 
 def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:

@@ -79,6 +79,15 @@ insert into failure select f.trial, f.step, f.fault, true, $batch from failed_st
 -- Calls without an answer whose cost is not known, and what is set aside for them.
 select count(*), coalesce(sum(reserved), 0)::bigint from attempt where campaign = $campaign and fault <> 0 and cost is null and (reserved > 0 or reserved_tokens > 0);
 
+-- name: last_start
+-- What was noted when the campaign was last run, and in which commit.
+select detail, batch from event where campaign = $campaign and kind = 'run started' order by batch desc limit 1;
+
+-- name: lost_since
+-- Calls that had no answer on disk when a run after that commit ended without notice, and are still to be asked again.
+select count(*) from attempt a where a.campaign = $campaign and a.batch > $batch and a.message = $message
+  and a.trial not in (select trial from verdict) and not exists (select 1 from attempt o where o.trial = a.trial and o.step = a.step and o.fault = 0);
+
 -- name: unanswered_verdict_costs
 -- What the trials of these calls cost without what is set aside for them.
 update verdict set cost = p.paid from (select a.trial, sum(case when a.cost is not null then a.cost when a.campaign = $campaign and a.fault <> 0 then 0 else a.reserved end)::bigint paid

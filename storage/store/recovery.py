@@ -16,8 +16,11 @@ from venire.storage.store.files import is_open_here, log_path
 from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
 from venire.storage.store.store import Store
 
-__all__ = ["FAULT_COLUMN", "recover", "recovered", "refuse_unfinished", "rescue"]
+__all__ = ["ENDED_WITHOUT_ANSWER", "FAULT_COLUMN", "recover", "recovered", "refuse_unfinished", "rescue"]
 
+
+ENDED_WITHOUT_ANSWER = "announced, and the process ended before an answer was on disk"
+"""What is on record of a call that the journal alone knows of."""
 
 FAULT_COLUMN = 7
 """Place of the column `fault` in a row of `attempt`."""
@@ -145,11 +148,10 @@ def _unanswered(store: Store, left: LeftBehind) -> list[Announcement]:
 
 
 def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]:
-    message = "announced, and the process ended before an answer was on disk"
     cost, tokens = (one.reserved, (one.tokens - one.output, None, one.output)) if one.settled else (None, (None,) * 3)
     head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
     return (
-        *(*head, None, message, None, None, *tokens, None, one.reserved, cost),
+        *(*head, None, ENDED_WITHOUT_ANSWER, None, None, *tokens, None, one.reserved, cost),
         *(None, None, b"", None, None, None, one.tokens, None, None, None, batch),
     )
 

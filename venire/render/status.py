@@ -76,6 +76,11 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
             faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {faults}")
         show_spending(screen, one["forecast"])
+        if one["lost_calls"] and "--engine ray:" in one["options"] and facts["live"] is None:
+            screen.print(
+                f"  {one['lost_calls']:,} calls without an answer here may have one with the actors of the cluster, "
+                f"which keep it for twelve hours: venire run FILE {one['options']}"
+            )
         if paid["unanswered"]:
             of = one["campaign"] if len(facts["campaigns"]) > 1 else None
             screen.print(f"  {unanswered_hint(paid, Path(facts['store']), of)}", soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import sys
 from collections import Counter
@@ -113,6 +112,7 @@ def parse_table(
     mapping: Mapping[str, str],
     prefix: str = "",
     *,
+    raw: bool = False,
     progress: Callable[[int], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> ParseSummary:
@@ -120,14 +120,15 @@ def parse_table(
 
     Where no dialect is named, a column `dialect` names one for each row, and replies with the same `prompt_style` have
     their own; `note` is called with a sentence about each dialect that was chosen. Without `out` the table is written
-    to standard output as CSV. `progress` is called with the number of replies read so far.
+    to standard output as CSV; there, and in files of CSV and TSV, texts that begin like formulas are neutralised unless
+    `raw`. `progress` is called with the number of replies read so far.
     Raises InputError for an invalid table, column, dialect or output path.
     """
     if unknown := set(mapping) - {"raw_output"}:
         raise InputError(f'--map names "{min(unknown)}"; the one column that is read is raw_output')
     if name is not None:
         _dialect(name)  # refused before the table is read
-    with closing(open_annotated(path, "raw_output", mapping, out)) as table:
+    with closing(open_annotated(path, "raw_output", mapping, out, raw=raw)) as table:
         column = None if name is not None else next((one for one in _GROUPS if one in table.columns), None)
         cells: Iterable[str | None] = repeat(None) if column is None else table.cells(column)
         if column == "prompt_style" and (values := len({*cells})) > _MAX_STYLES:
@@ -151,7 +152,7 @@ def parse_table(
         if out is not None:
             table.write(out)
         elif sys.stdout is not None:  # None where it was closed
-            csv.writer(sys.stdout, lineterminator="\n").writerows(table.lines())
+            table.write_to(sys.stdout)
             sys.stdout.flush()
     counts = Counter(one.verdict for one in readings)
     used = {rule.name: 0 for group in groups for rule in VERDICT_FORMATS[group.dialect].rules}

@@ -82,9 +82,12 @@
   };
 
   const voted = () => Object.keys(state.votes).length;
-  const cell = (text) => `"${String(text).replace(/\s+/g, " ").replaceAll('"', '""')}"`;
+  // As storage/transfer/delimited.py writes tables: no text is a formula of a spreadsheet, and the header's spelling says
+  // that the apostrophe before it is to be taken away again.
+  const neutral = (text) => (/^'*[=+\-@]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? `'${text}` : text);
+  const cell = (text) => `"${neutral(String(text).replace(/\s+/g, " ")).replaceAll('"', '""')}"`;
   const table = () => {
-    const rows = [COLUMNS.join(",")];
+    const rows = [`"${COLUMNS[0]}",${COLUMNS.slice(1).join(",")}`];
     data.battles.forEach((battle, place) => {
       const vote = state.votes[place];
       const note = state.notes[place] || "";

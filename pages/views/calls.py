@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from venire.pages.addresses import COLUMNS, TableChoice, read_choice, read_filte
 from venire.pages.context import PageContext
 from venire.pages.texts import name, with_hits
 from venire.storage.read.trial_table import STATUSES, ReplyHit, TrialRow, TrialTable, parquet_parts
+from venire.storage.transfer.delimited import header_line, write_cells
 
 __all__ = ["DOWNLOADS", "calls", "download", "search", "winner_of"]
 
@@ -207,10 +207,9 @@ _NAMES = tuple(key for key in TrialRow._fields if key not in _UNSAVED)
 
 def _csv(parts: Iterator[list[dict[str, Any]]]) -> Iterator[bytes]:
     out = io.StringIO()
-    writer = csv.DictWriter(out, _NAMES)
-    writer.writeheader()
+    out.write(header_line(_NAMES) + "\n")
     for rows in parts:
-        writer.writerows(rows)
+        write_cells(out, ([row[name] for name in _NAMES] for row in rows))
         yield out.getvalue().encode("utf-8", "replace")
         out.seek(0)
         out.truncate()

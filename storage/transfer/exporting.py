@@ -15,6 +15,7 @@ from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
 from venire.storage.care.offline import attached, folded, in_place, scratch_of
 from venire.storage.store.connection import query, quoted
+from venire.storage.transfer.delimited import header_line, neutral_sql
 from venire.storage.transfer.formats import FORMATS, with_writers
 from venire.storage.transfer.formats.entry import ExportOptions, Format, Part, prepare, statement
 
@@ -35,10 +36,9 @@ RATINGS = "ratings"
 """The table that is computed from a store and handed in."""
 _OPTIONS = {
     "parquet": "format parquet, compression zstd",
-    "csv": "format csv, header true",
     "jsonl": "format json, array false",
 }
-FORMS = (*_OPTIONS, "arrow")
+FORMS = ("parquet", "csv", "jsonl", "arrow")
 """What a table is written as, which is the ending of its file."""
 _BATCH_ROWS = 4_096
 _KINDS = {bool: "boolean", int: "bigint", str: "varchar"}
@@ -63,13 +63,15 @@ def export_tables(
     campaign: str | None = None,
     ratings: Sequence[Mapping[str, Any]] = (),
     force: bool = False,
+    raw: bool = False,
 ) -> tuple[Exported, ...]:
     """Write tables or views of a store, under a temporary name first.
 
     One table without `form` (parquet, csv, jsonl or arrow) goes to the file `out`, whose ending says what it is; else
     `out` is a folder with a file for each table, Parquet by default. `TABLES`, `attempt` and `plan` come with names
     instead of numbers; the table "ratings" has the rows of `ratings`. With `campaign`, tables with a column of that
-    name are limited to it. CSV and JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
+    name are limited to it. CSV and JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits. In CSV a
+    text that begins like a formula has an apostrophe before it, which reading takes away again, unless `raw`.
 
     Raises InputError for a store, campaign or table that is not there, an ending that is not known, `TABLES` or ratings
     without a row, files that are there already unless `force` is true, and where Arrow is asked for and not installed;
@@ -95,7 +97,7 @@ def export_tables(
         for table, target in targets.items():
             _refuse_there(target, force)
             _refuse_empty(connection, path, table, campaign)
-        return tuple(_write(connection, table, targets[table], form, campaign) for table in wanted)
+        return tuple(_write(connection, table, targets[table], form, campaign, raw=raw) for table in wanted)
 
 
 def export_format(
@@ -106,11 +108,13 @@ def export_format(
     campaign: str | None = None,
     options: ExportOptions | None = None,
     force: bool = False,
+    raw: bool = False,
 ) -> tuple[Exported, ...]:
     """Write a store in the files of another tool (`storage.transfer.formats.FORMATS`), each whole or not at all.
 
-    `out` is one file where its ending is among those of the format, else a folder. Raises InputError as `export_tables`
-    does, for a format that is not written, an option that it does not take, and as the format's writer does.
+    `out` is one file where its ending is among those of the format, else a folder. `raw` is as for `export_tables`.
+    Raises InputError as that does, for a format that is not written, an option that it does not take, and as the
+    format's writer does.
 
     >>> export_format(Path("first.duckdb"), Path("pairs.jsonl"), "preferences")[0].rows
     12
@@ -136,7 +140,8 @@ def export_format(
         targets = [out if single else out / part.path for part in parts]
         for target in targets:
             _refuse_there(target, force)
-        return tuple(_write_part(connection, target, part) for target, part in zip(targets, parts, strict=True))
+        pairs = zip(targets, parts, strict=True)
+        return tuple(_write_part(connection, target, part, raw=raw) for target, part in pairs)
 
 
 @contextmanager
@@ -218,26 +223,39 @@ def _add_ratings(connection: duckdb.DuckDBPyConnection, rows: Sequence[Mapping[s
     connection.executemany(f"insert into written_rating values ({places})", [list(row.values()) for row in rows])
 
 
-def _write_part(connection: duckdb.DuckDBPyConnection, target: Path, part: Part) -> Exported:
+def _write_part(connection: duckdb.DuckDBPyConnection, target: Path, part: Part, *, raw: bool) -> Exported:
     target.parent.mkdir(parents=True, exist_ok=True)
     with in_place(target) as partial:
         if part.form == "text":
             partial.write_text(part.query, encoding="utf-8")
             rows = len(part.query.splitlines())
+        elif part.form == "csv":
+            names = None if part.header is None else part.header.split(",")
+            rows = _copy_csv(connection, statement(connection, part), partial, names, raw=raw)
         else:
-            copy = f"copy ({statement(connection, part)}) to {quoted(partial)} ({_copy_options(part)})"
+            how = _OPTIONS["parquet"] if part.form == "parquet" else f"format json, array {part.form == 'list'}"
+            copy = f"copy ({statement(connection, part)}) to {quoted(partial)} ({how})"
             ((rows,),) = connection.execute(copy).fetchall()
-        if part.header is not None:
-            partial.write_bytes(part.header.encode() + b"\n" + partial.read_bytes())
     return Exported(str(part.path), str(target), int(rows), target.stat().st_size)
 
 
-def _copy_options(part: Part) -> str:
-    if part.form == "csv" and part.header is not None:
-        return "format csv, header false"
-    if part.form in ("csv", "parquet"):
-        return _OPTIONS[part.form]
-    return f"format json, array {'true' if part.form == 'list' else 'false'}"
+def _copy_csv(
+    connection: duckdb.DuckDBPyConnection, source: str, partial: Path, names: Sequence[str] | None, *, raw: bool
+) -> int:
+    """Write the rows of a query as CSV under its columns' names, or others; returns the number of rows."""
+    columns = [(name, kind) for name, kind, *_ in connection.execute(f"describe {source}").fetchall()]
+    cells = [
+        f"{neutral_sql(_named(name))} as {_named(name)}" if kind == "VARCHAR" and not raw else _named(name)
+        for name, kind in columns
+    ]
+    head = header_line(names or [name for name, _ in columns], raw=raw) + "\n"
+    copy = f"copy (select {', '.join(cells)} from ({source})) to {quoted(partial)}"
+    # the suffix stands where the end of the last line would
+    how = f"format csv, header false, prefix {quoted(head)}, suffix '\n'"
+    ((rows,),) = connection.execute(f"{copy} ({how})").fetchall()
+    if not rows:
+        partial.write_text(head, encoding="utf-8")
+    return int(rows)
 
 
 def _wanted(connection: duckdb.DuckDBPyConnection, path: Path, tables: Sequence[str]) -> list[str]:
@@ -276,7 +294,7 @@ def _selected(
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection, table: str, target: Path, form: str, campaign: str | None
+    connection: duckdb.DuckDBPyConnection, table: str, target: Path, form: str, campaign: str | None, *, raw: bool
 ) -> Exported:
     target.parent.mkdir(parents=True, exist_ok=True)
     source, columns = _selected(connection, table, campaign)
@@ -285,6 +303,8 @@ def _write(
     with in_place(target) as partial:
         if form == "arrow":
             rows = _write_arrow(connection, select, partial)
+        elif form == "csv":
+            rows = _copy_csv(connection, select, partial, None, raw=raw)
         else:
             ((rows,),) = connection.execute(f"copy ({select}) to {quoted(partial)} ({_OPTIONS[form]})").fetchall()
     return Exported(table, str(target), int(rows), target.stat().st_size)

@@ -10,7 +10,7 @@ import typer
 from venire.arena import registry
 from venire.arena.choices import KeptPairs
 from venire.cli.help import exported_names, names_of
-from venire.cli.options import JSON, STORE
+from venire.cli.options import JSON, RAW, STORE
 
 __all__ = ["export"]
 
@@ -60,6 +60,7 @@ def export(
         rich_help_panel=_OF_OTHERS,
         help="ratings, dataset: how models are rated; default as `venire rate`.",
     ),
+    raw: bool = RAW,
     force: bool = typer.Option(False, "--force", help="Replace what is there already."),
     as_json: bool = JSON,
 ) -> None:
@@ -97,12 +98,12 @@ def export(
         options = ExportOptions(
             keep, tuple(judge), messages, baseline, pair if any(pair) else None, ratings=tuple(ratings)
         )
-        made = export_format(store, out, tools[0], campaign=campaign, options=options, force=force)
+        made = export_format(store, out, tools[0], campaign=campaign, options=options, force=force, raw=raw)
     else:
         given = {"--judge": judge, "--messages": messages, "--baseline": baseline, "--pair": any(pair)}
         for flag in [flag for flag, value in given.items() if value] + (["--keep"] if keep != "agreed" else []):
             raise InputError(f"tables do not take {flag}: leave it out")
-        made = export_tables(store, out, what, form=form, campaign=campaign, ratings=ratings, force=force)
+        made = export_tables(store, out, what, form=form, campaign=campaign, ratings=ratings, force=force, raw=raw)
     if as_json:
         write_json({"store": str(store), "files": [asdict(one) for one in made]})
     else:

@@ -108,6 +108,9 @@ def named_stores(paths: list[Path]) -> list[Path]:
 
 STORE = typer.Argument(..., help="The store, its campaign file or the folder of that file.", callback=named_store)
 JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
+RAW = typer.Option(
+    False, "--raw", help="In CSV: texts that begin like formulas as they are, without an apostrophe before them."
+)
 SERVE = typer.Option(
     None, "--serve", metavar="[HOST:PORT]", help="Serve pages of the run, to this machine alone unless a host is given."
 )

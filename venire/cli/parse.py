@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.cli.help import dialect_names
+from venire.cli.options import RAW
 
 __all__ = ["parse"]
 
@@ -20,6 +21,7 @@ def parse(
     listing: bool = typer.Option(False, "--list", help="Show the dialects with an example of each rule."),
     mapping: list[str] = typer.Option([], "--map", help="raw_output=THEIRS: the column is called otherwise."),
     prefix: str = typer.Option("", "--prefix", help="Goes before the names of the new columns."),
+    raw: bool = RAW,
     as_json: bool = typer.Option(False, "--json", help="With -o or --list: print JSON and nothing else."),
 ) -> None:
     """Read verdicts out of a table of replies: adds the columns verdict, status and rule.
@@ -50,7 +52,14 @@ def parse(
     aside = console(stderr=True)
     with parse_progress(aside) as progress:
         summary = parse_table(
-            table, dialect, out, column_map(mapping), prefix, progress=progress, note=lambda one: aside.print(one)
+            table,
+            dialect,
+            out,
+            column_map(mapping),
+            prefix,
+            raw=raw,
+            progress=progress,
+            note=lambda one: aside.print(one),
         )
     if out is not None and as_json:
         write_json(summary.to_json())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from venire.cli.options import STORE
+from venire.cli.options import RAW, STORE
 
 if TYPE_CHECKING:
     from venire.storage.read.selecting import Selected
@@ -24,6 +23,7 @@ def sql(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print a list of objects on standard output."),
     as_csv: bool = typer.Option(False, "--csv", help="Print comma-separated values on standard output."),
+    raw: bool = RAW,
     limit: int | None = typer.Option(
         None, "--limit", min=0, help="Most rows; default 10,000, which is also the most while a campaign runs."
     ),
@@ -54,7 +54,7 @@ def sql(
     if as_json:
         write_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])
     elif as_csv:
-        _write_csv(found)
+        _write_csv(found, raw=raw)
     elif query is None:
         show_relations(console(), found)
     else:
@@ -63,11 +63,11 @@ def sql(
         console(stderr=True).print(f"the first {len(found.rows):,} rows of more: see --limit")
 
 
-def _write_csv(found: Selected) -> None:
+def _write_csv(found: Selected, *, raw: bool) -> None:
     from venire.render.store import cell_text
+    from venire.storage.transfer.delimited import write_rows
 
     if sys.stdout is not None:  # None where it was closed
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(found.columns)
-        writer.writerows([cell_text(value, null="") for value in row] for row in found.rows)
+        rows = ([None if value is None else cell_text(value, null="") for value in row] for row in found.rows)
+        write_rows(sys.stdout, found.columns, rows, raw=raw)
         sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.variations import StandIn, Variation
 from venire.ratings.data.statistics import student
+from venire.storage.transfer.delimited import write_rows
 
 __all__ = [
     "FigureDifference",
@@ -223,8 +223,18 @@ def simulation_document(
 def write_csv(path: Path, found: Simulation, rows: Sequence[Variation]) -> None:
     """Write one line for each run: variation, seed, ending and every figure. Raises OSError."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["verdicts", "variation", "seed", "ending", *FIGURES])
-        for run in found.runs:
-            figures = ["" if run.figures[name] is None else run.figures[name] for name in FIGURES]
-            writer.writerow(["simulated", rows[run.variation].name, run.number, run.ending, *figures])
+        names = ["verdicts", "variation", "seed", "ending", *FIGURES]
+        write_rows(
+            file,
+            names,
+            (
+                [
+                    "simulated",
+                    rows[run.variation].name,
+                    run.number,
+                    run.ending,
+                    *(run.figures[name] for name in FIGURES),
+                ]
+                for run in found.runs
+            ),
+        )

@@ -5,18 +5,18 @@ The result is written beside its place and moved there when it is whole.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import duckdb
 
 from venire.arena.errors import InputError
+from venire.storage.transfer.delimited import write_rows
 from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["Annotated", "open_annotated"]
@@ -35,9 +35,10 @@ _FORMS = {
 class Annotated:
     """An open table of which one text column is read, and to which columns of text are added; close it when done."""
 
-    def __init__(self, table: TableFile, column: str) -> None:
+    def __init__(self, table: TableFile, column: str, *, raw: bool = False) -> None:
         self._table = table
         self._column = column
+        self._raw = raw
 
     @property
     def columns(self) -> Sequence[str]:
@@ -75,10 +76,13 @@ class Annotated:
             chunk = [list(cell[at : at + _ROWS]) for cell in cells]
             self._table.connection.execute(f"insert into added select {unnested}", chunk)
 
-    def lines(self) -> Iterator[tuple[str | None, ...]]:
-        """Names, then rows, all cells as text; a cell without a value is None."""
+    def write_to(self, file: TextIO, delimiter: str = ",") -> None:
+        """Write the table as CSV, or with another delimiter."""
         added = [str(row[0]) for row in self._table.connection.execute("describe added").fetchall()]
-        yield (*self._table.columns, *added)
+        write_rows(file, [*self._table.columns, *added], self._rows(), delimiter, raw=self._raw)
+
+    def _rows(self) -> Iterator[tuple[str | None, ...]]:
+        """All cells as text; a cell without a value is None."""
         cells = [f"cast(t.{_quoted(name)} as varchar)" for name in self._names()]
         with self._table.errors():
             result = self._table.execute(
@@ -94,7 +98,7 @@ class Annotated:
         try:
             if extension in _DELIMITERS:
                 with gzip.open(partial, "wt", **_TEXT) if packed else partial.open("w", **_TEXT) as file:
-                    csv.writer(file, delimiter=_DELIMITERS[extension], lineterminator="\n").writerows(self.lines())
+                    self.write_to(file, _DELIMITERS[extension])
             else:
                 self._copy(partial, path, _FORMS[extension] + (", compression gzip" if packed else ""))
             os.replace(partial, path)
@@ -125,8 +129,10 @@ class Annotated:
         return [f"c{at}" for at in range(len(self._table.columns))] if self._table.delimited else self._table.columns
 
 
-def open_annotated(path: Path, column: str, mapping: Mapping[str, str], out: Path | None) -> Annotated:
-    """Open a table of which `column`, or the file's name for it, is read.
+def open_annotated(
+    path: Path, column: str, mapping: Mapping[str, str], out: Path | None, *, raw: bool = False
+) -> Annotated:
+    """Open a table of which `column`, or the file's name for it, is read; `raw` writes formulas in CSV as they are.
 
     Raises InputError for a file that cannot be read, a missing column, and an `out` that cannot be written there.
     """
@@ -143,7 +149,7 @@ def open_annotated(path: Path, column: str, mapping: Mapping[str, str], out: Pat
     except InputError:
         table.connection.close()
         raise
-    return Annotated(table, theirs)
+    return Annotated(table, theirs, raw=raw)
 
 
 def _form(path: Path) -> tuple[str, bool]:

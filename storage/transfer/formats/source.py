@@ -25,6 +25,7 @@ import duckdb
 
 from venire.arena.errors import InputError
 from venire.arena.hints import setting_of
+from venire.storage.transfer.delimited import is_neutralised, restored, restored_sql
 from venire.storage.transfer.memory import MemoryTable
 
 __all__ = ["TableFile", "TableSource", "connect", "open_table"]
@@ -268,7 +269,9 @@ def _parquet(path: Path, connection: duckdb.DuckDBPyConnection) -> TableFile:
 
 
 def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str, compression: str) -> TableFile:
-    header = _header(path, delimiter, compression)
+    line, header = _header(path, delimiter, compression)
+    ours = is_neutralised(line, header, delimiter)
+    header = [restored(name) for name in header] if ours else header
     twice = [name for name in header if header.count(name) > 1]
     if twice:
         raise InputError(f'{path}: the header names "{twice[0]}" twice')
@@ -278,22 +281,32 @@ def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str
         "read_csv(?, columns=?, delim=?, compression=?, max_line_size=?, auto_detect=false, header=true, "
         "quote='\"', escape='\"', hive_partitioning=false)"
     )
+    if ours:
+        reader = f"(select {', '.join(f'{restored_sql(one)} as {one}' for one in types)} from {reader})"
     parameters = (_literal(path), types, delimiter, compression, _LONGEST_LINE)
     return TableFile(path, dict.fromkeys(header, "VARCHAR"), True, connection, reader, parameters)
 
 
-def _header(path: Path, delimiter: str, compression: str) -> list[str]:
+def _header(path: Path, delimiter: str, compression: str) -> tuple[str, list[str]]:
+    """The first line of a file as it stands there, and its cells."""
     opened = gzip.open if compression == "gzip" else open
+    read: list[str] = []
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            header = next(csv.reader(lines, delimiter=delimiter), [])
+            header = next(csv.reader(_noted(lines, read), delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8; save the file as UTF-8") from None
     except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: the header cannot be read: {error}") from None
     if not header:
         raise InputError(f"{path}: the first line is empty; a header and rows are needed")
-    return header
+    return "".join(read), header
+
+
+def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    for line in lines:
+        read.append(line)
+        yield line
 
 
 def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compression: str) -> TableFile:

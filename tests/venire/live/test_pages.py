@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+import duckdb
 import pytest
 
 from venire.arena.errors import InputError, StoreHeldError
@@ -29,6 +30,7 @@ from venire.pages.context import PAGES
 from venire.pages.rendering import SECURITY_HEADERS, assets
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.opening import open_store, open_unchanged
+from venire.storage.transfer.formats.source import open_table
 from venire.storage.transfer.votes import add_votes, read_votes
 
 PATIENCE = 30.0
@@ -295,12 +297,22 @@ def test_a_store_of_an_older_format_is_not_changed_by_looking(tmp_path: Path) ->
     assert path.read_bytes() == before
 
 
-def test_downloads_hold_the_filtered_rows_under_a_fixed_name(store: Path, fits: Fits) -> None:
+def test_downloads_hold_the_filtered_rows_under_a_fixed_name(store: Path, fits: Fits, tmp_path: Path) -> None:
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("update model set name = '=terse' where name = 'terse'")
+
     async def act(session: aiohttp.ClientSession) -> None:
         for form in ("csv", "jsonl", "parquet"):
             async with session.get(f"{BASE}/calls.{form}?judge=gpt-4-0613") as response:
                 body = await response.read()
                 assert response.headers["Content-Disposition"] == f'attachment; filename="trials.{form}"'
+            if form == "csv":
+                (tmp_path / "trials.csv").write_bytes(body)
+                assert b"'=terse" in body
+                assert b",=terse" not in body
+                with contextlib.closing((table := open_table(tmp_path / "trials.csv")).connection):
+                    models = table.execute(f"select distinct {table.text('model_a')} from {{table}}").fetchall()
+                assert ("=terse",) in models
             if form != "parquet":
                 assert body.count(b"\n") == 60 + (form == "csv")
                 assert b"claude-3-opus" not in body

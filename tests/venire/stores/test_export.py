@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import venire as product
 from venire.arena.clock import VirtualClock
 from venire.session import Embedded, Session
+from venire.storage.transfer.formats.source import open_table
 
 Venire = Callable[..., Any]
 MODELS = ("ant", "bee|`x`", "cat")
@@ -84,6 +86,29 @@ def verdicts(store: Path) -> list[dict[str, Any]]:
     names = ("judge", "instruction_id", "model_a", "model_b", "swapped", "winner")
     found = of_store(store, f"select {', '.join(names)} from battle")
     return [dict(zip(names, row, strict=True)) for row in found]
+
+
+@pytest.mark.parametrize("what", ["battles", "judgments", "preferences", "ratings"])
+def test_no_cell_of_csv_is_a_formula_and_our_reader_gives_the_texts_back(
+    venire: Venire, store: Path, what: str
+) -> None:
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("update model set name = '=1+1' where name = 'ant'")
+    for name, words in (("x.csv", ()), ("raw.csv", ("--raw",)), ("x.parquet", ())):
+        assert venire("export", store, what, "-o", store.parent / name, *words).code == 0
+    with (store.parent / "x.csv").open(encoding="utf-8", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert "'=1+1" in cells
+    assert "=1+1" not in cells
+    with closing((table := open_table(store.parent / "x.parquet")).connection):
+        texts = [name for name, kind in table.columns.items() if kind == "VARCHAR"]
+    read = [texts_of(store.parent / name, texts) for name in ("x.csv", "raw.csv", "x.parquet")]
+    assert read[0] == read[1] == read[2]
+
+
+def texts_of(path: Path, columns: list[str]) -> list[tuple[Any, ...]]:
+    with closing((table := open_table(path)).connection):
+        return table.execute(f"select {', '.join(map(table.text, columns))} from {{table}}").fetchall()
 
 
 @pytest.mark.parametrize("table", ["battles", "judgments", "replies"])

@@ -220,7 +220,8 @@ class _Session:
         self._nobody_left = asyncio.Event()
         observers = (self._emit,) if setup.events else ()
         self.events = Events(clock, observers)
-        self.trials = _LeasedTrials(self)
+        no_accounts = dict.fromkeys(setup.judges, BudgetView(()))  # money is the coordinator's
+        self._trials = TrialRunner(setup.campaign, _ReportedEnds(self), no_accounts, clock, self.silent)
         self._lanes: dict[tuple[Identity, ...], Lane] = {}
         self._feeds: dict[tuple[Identity, ...], _Leased] = {}
         for judge in setup.judges.values():
@@ -230,7 +231,7 @@ class _Session:
         work = RoundWork(
             setup.judges,
             setup.prices,
-            self.trials,
+            self._ask,
             self.halted,
             self._nobody_left,
             (),
@@ -242,6 +243,18 @@ class _Session:
         self._engine = LocalEngine()
         self.ended = asyncio.create_task(self._engine.ask(work, lanes))
         self.ended.add_done_callback(self._failed)
+
+    async def _ask(self, pending: PendingTrial, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
+        """Ask a trial; one that is not asked to its end goes back."""
+        self.active += 1
+        try:
+            await self._trials.ask(pending, judge, lane, price)
+        except BaseException:  # cancellation too: whatever ends it here, others have to ask it
+            self.report(Returned(pending.id))
+            raise
+        finally:
+            self.active -= 1
+            self.decide_if_idle()
 
     def _failed(self, task: asyncio.Task[None]) -> None:
         """A mistake in asking: what is leased goes back, and the coordinator hears of it."""
@@ -412,27 +425,11 @@ class _Leased:
         self.give_back()
 
 
-class _LeasedTrials(TrialRunner):
-    """Asks trials to their end and reports what came of them; the coordinator puts that on record."""
+class _ReportedEnds:
+    """Reports how trials ended; the coordinator puts that on record. See `TrialEnds`."""
 
     def __init__(self, session: _Session) -> None:
         self._session = session
-        no_accounts = dict.fromkeys(session.setup.judges, BudgetView(()))  # money is the coordinator's
-        super().__init__(
-            session.setup.campaign, no_accounts, session.clock, session.events, _no_verdict, session.silent
-        )
-
-    async def ask(self, pending: PendingTrial, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
-        """As `TrialRunner.ask`; a trial that is not asked to its end goes back."""
-        self._session.active += 1
-        try:
-            await super().ask(pending, judge, lane, price)
-        except BaseException:  # cancellation too: whatever ends it here, others have to ask it
-            self._session.report(Returned(pending.id))
-            raise
-        finally:
-            self._session.active -= 1
-            self._session.decide_if_idle()
 
     def conclude(
         self,
@@ -452,10 +449,6 @@ class _LeasedTrials(TrialRunner):
     ) -> None:
         """Report a trial as failed."""
         self._session.report(Failed(pending.id, step, fault, seconds))
-
-
-def _no_verdict(pending: PendingTrial, status: Status, reply: Reply | None) -> None:
-    """Verdicts are counted by the coordinator."""
 
 
 class _RemoteLedger:

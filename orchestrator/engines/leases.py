@@ -223,9 +223,9 @@ class Leases:
 
     def _conclude(self, trial: TrialCalls) -> None:
         """Put a trial on record, at the cost of all its calls."""
-        end, trials = trial.end, self.work.trials
+        end, ends = trial.end, self.account.ends
         del self.trials[trial.pending.id]
         if isinstance(end, Settled):
-            trials.conclude(trial.pending, trial.judge, end.outcome, trial.cost, end.seconds, end.reply)
+            ends.conclude(trial.pending, trial.judge, end.outcome, trial.cost, end.seconds, end.reply)
         elif end is not None:
-            trials.fail(trial.pending, trial.judge, end.step, end.fault, trial.cost, end.seconds)
+            ends.fail(trial.pending, trial.judge, end.step, end.fault, trial.cost, end.seconds)

@@ -76,7 +76,7 @@ class LocalEngine:
                 work.issued[pending.id] = True
             judge = work.judges[pending.respondent]
             try:
-                await work.trials.ask(pending, judge, lane, work.prices[judge.name])
+                await work.ask(pending, judge, lane, work.prices[judge.name])
             except (StoppedError, LaneClosedError):
                 return
             except UnreadableError:

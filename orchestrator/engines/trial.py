@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 
@@ -23,7 +24,17 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.trial_states import PendingTrial
 
-__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "TrialRunner", "UnreadableError", "settle", "stage"]
+__all__ = [
+    "UNSENT_OUTCOME",
+    "VERDICT_FAULTS",
+    "Ask",
+    "TrialBook",
+    "TrialEnds",
+    "TrialRunner",
+    "UnreadableError",
+    "settle",
+    "stage",
+]
 
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""
@@ -39,35 +50,46 @@ class UnreadableError(Exception):
     """The judge is asked no more, since its replies cannot be read, and this call was not sent."""
 
 
-class TrialRunner:
-    """Asks the trials of a campaign one by one to their end; `budgets` by respondent number.
+class TrialEnds(typing.Protocol):
+    """Where it is said how trials ended: `TrialBook`, or whoever keeps one elsewhere."""
 
-    `on_verdict` gets every verdict's trial, status and last reply; respondents in `unreadable`, which may grow on the
-    way, are sent no further call. Counters are of the round that was begun last.
+    def conclude(
+        self,
+        pending: PendingTrial,
+        judge: JudgeSettings,
+        outcome: Outcome,
+        cost: int,
+        seconds: float,
+        reply: Reply | None = None,
+    ) -> None:
+        """A trial is settled, at nano-dollars for all its calls; `reply` is its last one of this run."""
+        ...
+
+    def fail(
+        self, pending: PendingTrial, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float
+    ) -> None:
+        """A step of a trial used up its attempts, or was refused."""
+        ...
+
+
+class TrialRunner:
+    """Asks the trials of a campaign one by one to their end, which goes to `ends`; `budgets` by respondent number.
+
+    Respondents in `unreadable`, which may grow on the way, are sent no further call.
     """
 
     def __init__(
         self,
         campaign: CampaignSettings,
+        ends: TrialEnds,
         budgets: Mapping[int, BudgetView],
         clock: Clock,
-        events: Events,
-        on_verdict: Callable[[PendingTrial, Status, Reply | None], None],
         unreadable: Container[int],
     ) -> None:
-        self._on_verdict, self._unreadable = on_verdict, unreadable
+        self.ends = ends
+        self._unreadable = unreadable
         self._keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
-        self._budgets, self._clock, self._events = budgets, clock, events
-        self._recorder: Recorder | None = None
-        self.settled = self.failed = 0
-
-    def begin(self, recorder: Recorder) -> None:
-        """Record what comes of trials from now on with another recorder."""
-        self._recorder = recorder
-
-    def count_anew(self) -> None:
-        """Begin to count, with all that was asked so far in the store."""
-        self.settled = self.failed = 0
+        self._budgets, self._clock = budgets, clock
 
     async def ask(self, pending: PendingTrial, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
         """Ask one trial to its end and record it: a verdict, or a failure.
@@ -94,11 +116,11 @@ class TrialRunner:
         except CallError as error:
             if error.fault not in VERDICT_FAULTS:
                 step, seconds = steps[-1].number, self._clock.monotonic() - start
-                lane.fail(error, partial(self.fail, pending, judge, step, error.fault, cost(), seconds))
+                lane.fail(error, partial(self.ends.fail, pending, judge, step, error.fault, cost(), seconds))
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
         seconds = self._clock.monotonic() - start
-        self.conclude(pending, judge, outcome, cost(), seconds, steps[-1].reply if steps else None)
+        self.ends.conclude(pending, judge, outcome, cost(), seconds, steps[-1].reply if steps else None)
 
     def resume(self, pending: PendingTrial, judge: JudgeSettings) -> tuple[Conversation, Request] | Outcome:
         """The conversation of a trial with the request that is next, or its outcome where there is none.
@@ -115,6 +137,26 @@ class TrialRunner:
             return request.otherwise or UNSENT_OUTCOME
         return talk, request
 
+
+class TrialBook:
+    """Puts on record how trials ended, and counts that since the round was begun last.
+
+    `on_verdict` gets every verdict's trial, status and last reply.
+    """
+
+    def __init__(self, events: Events, on_verdict: Callable[[PendingTrial, Status, Reply | None], None]) -> None:
+        self._events, self._on_verdict = events, on_verdict
+        self._recorder: Recorder | None = None
+        self.settled = self.failed = 0
+
+    def begin(self, recorder: Recorder) -> None:
+        """Record what comes of trials from now on with another recorder."""
+        self._recorder = recorder
+
+    def count_anew(self) -> None:
+        """Begin to count, with all that was asked so far in the store."""
+        self.settled = self.failed = 0
+
     def conclude(
         self,
         pending: PendingTrial,
@@ -124,7 +166,7 @@ class TrialRunner:
         seconds: float,
         reply: Reply | None = None,
     ) -> None:
-        """Put a trial on record as settled, at nano-dollars for all its calls; `reply` is its last one of this run."""
+        """See `TrialEnds.conclude`."""
         assert self._recorder is not None
         verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
         self._recorder.verdict(pending.id, verdict, cost)
@@ -136,7 +178,7 @@ class TrialRunner:
     def fail(
         self, pending: PendingTrial, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float
     ) -> None:
-        """Put a trial on record as failed."""
+        """See `TrialEnds.fail`."""
         assert self._recorder is not None
         self._recorder.failure(pending.id, step, fault)
         self.failed += 1

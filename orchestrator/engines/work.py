@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from venire.arena.campaigns import Identity, JudgeSettings, TokenPrice
 from venire.arena.errors import StoreError
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.engines.trial import TrialRunner
+from venire.orchestrator.engines.trial import TrialEnds
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.recording.ending import LeaseLosses
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Engine", "LaneWork", "RoundAccount", "RoundWork", "TrialSource"]
+
+
+AskTrial = Callable[[PendingTrial, JudgeSettings, Lane, TokenPrice], Awaitable[None]]
+"""Asks one trial to its end; see `TrialRunner.ask`."""
 
 
 class TrialSource(Protocol):
@@ -62,6 +66,8 @@ class RoundAccount:
     """By lane."""
     other_calls: CallLedger
     """Of calls of no lane of this run."""
+    ends: TrialEnds
+    """Where it is said how trials ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class RoundWork:
     """By respondent number."""
     prices: Mapping[str, TokenPrice]
     """By judge name."""
-    trials: TrialRunner
+    ask: AskTrial
     halt: asyncio.Event
     """No further call is sent."""
     nobody_left: asyncio.Event

@@ -24,7 +24,7 @@ from venire.orchestrator.costs.budget import Reservation, open_budgets, paid_so_
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.feed import Feed
 from venire.orchestrator.engines.local import LocalEngine
-from venire.orchestrator.engines.trial import TrialRunner
+from venire.orchestrator.engines.trial import TrialBook, TrialRunner
 from venire.orchestrator.engines.work import Engine, LaneWork, RoundAccount, RoundWork
 from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
@@ -194,7 +194,8 @@ class _CampaignRun:
         self.broken: StoreError | None = None
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.account, self.budgets = open_budgets(campaign, planned.judges, paid_so_far(store, planned.id))
-        self.trials = TrialRunner(campaign, self.budgets, clock, events, self._verdict, self.unreadable)
+        self.ends = TrialBook(events, self._verdict)
+        self.trials = TrialRunner(campaign, self.ends, self.budgets, clock, self.unreadable)
         self.monitor = ReadabilityMonitor(campaign.quality, recent_verdicts(store, planned.id, WINDOW))
         self.before = self.account.money
         screen(store)
@@ -225,7 +226,7 @@ class _CampaignRun:
         """Count from the progress of the plan by now, with all of it in the store."""
         self.planned = planned
         self.progress_before = frames.progress(self.store, planned.id, planned.only)
-        self.trials.count_anew()
+        self.ends.count_anew()
 
     def _begin_round(self) -> None:
         """Open the way to the store for what is missing of the plan."""
@@ -241,7 +242,7 @@ class _CampaignRun:
             # a reply that is asked for once more may have twice the tokens
             bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
         )
-        self.trials.begin(self.recorder)
+        self.ends.begin(self.recorder)
         self.other_calls = self._open_ledger(LaneEvents("no lane of this run", self.events, self.warn))
         for ledger in self.ledgers.values():
             ledger.begin(self.recorder)
@@ -299,7 +300,7 @@ class _CampaignRun:
         """
         if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round or self._is_waiting:
             return True
-        done = self.progress_before.settled + self.trials.settled + self.progress_before.failed + self.trials.failed
+        done = self.progress_before.settled + self.ends.settled + self.progress_before.failed + self.ends.failed
         if done == self.progress_before.planned and not self.wave_lanes:  # these may settle what left the plan, too
             return False
         left = trial_states.pending_trials(self.store, self.planned.id).respondents
@@ -470,14 +471,14 @@ class _CampaignRun:
         work = RoundWork(
             self.planned.judges,
             prices,
-            self.trials,
+            self.trials.ask,
             self.halt,
             self.nobody_left,
             self.done_asking,
             self.unreadable,
             self._cannot_pay,
             self._on_error,
-            RoundAccount(self.store, self.recorder, self.budgets, self.ledgers, self.other_calls),
+            RoundAccount(self.store, self.recorder, self.budgets, self.ledgers, self.other_calls, self.ends),
             self.issued,
         )
         try:
@@ -575,8 +576,8 @@ class _CampaignRun:
         gates = set(self.gates.values())
         return Statistics(
             planned=self.progress_before.planned,
-            settled=self.progress_before.settled + self.trials.settled,
-            failed=self.progress_before.failed + self.trials.failed,
+            settled=self.progress_before.settled + self.ends.settled,
+            failed=self.progress_before.failed + self.ends.failed,
             calls=self.counters.calls,
             answered=self.counters.answered,
             retries=self.counters.retries,

@@ -308,7 +308,7 @@ class Collector:
             talk.send(attempt.reply)
         except StopIteration as end:
             outcome: Outcome = end.value
-            self._trials.conclude(pending, judge, outcome, cost, attempt.latency, attempt.reply)
+            self._trials.ends.conclude(pending, judge, outcome, cost, attempt.latency, attempt.reply)
         else:
             talk.close()
             found.goes_on.append(line.trial)
@@ -343,18 +343,18 @@ class Collector:
     ) -> None:
         """What becomes of a trial whose call failed: as of a call that was sent alone, but that nobody waits here."""
         if error.fault in VERDICT_FAULTS:
-            self._trials.conclude(pending, judge, Outcome(VERDICT_FAULTS[error.fault]), cost, seconds)
+            self._trials.ends.conclude(pending, judge, Outcome(VERDICT_FAULTS[error.fault]), cost, seconds)
         elif error.fault in CLOSING_FAULTS and error.by_status != _FORBIDDEN:
             found.closing = found.closing or error
         elif isinstance(error, TransientError) or error.fault is Fault.UNANSWERED:
             if line.number >= self._max_attempts:
-                self._trials.fail(pending, judge, line.step, error.fault, cost, seconds)
+                self._trials.ends.fail(pending, judge, line.step, error.fault, cost, seconds)
                 return
             found.goes_on.append(line.trial)
             if answer is None or answer.status is None:
                 found.unanswered.append(line.trial)
         elif found.answered and error.by_status is None:
-            self._trials.fail(pending, judge, line.step, error.fault, cost, seconds)
+            self._trials.ends.fail(pending, judge, line.step, error.fault, cost, seconds)
         else:
             bare = pending._replace(shown=(), replies=(), fences=())
             refused = self._refused if error.by_status is None else self._forbidden
@@ -363,7 +363,7 @@ class Collector:
     def _settle_refused(self) -> None:
         """Record trials as failed that were refused before a call was answered: so it was theirs."""
         for one in self._refused:
-            self._trials.fail(one.pending, one.judge, one.line.step, one.error.fault, one.cost, 0.0)
+            self._trials.ends.fail(one.pending, one.judge, one.line.step, one.error.fault, one.cost, 0.0)
         self._refused.clear()
 
     def _decide_refusals(self, found: Collected) -> None:

@@ -296,7 +296,7 @@ class WaveLane:
         judge = self._judges[pending.respondent]
         found = self._trials.resume(pending, judge)
         if isinstance(found, Outcome):
-            self._trials.conclude(pending, judge, found, pending.cost, 0.0)
+            self._trials.ends.conclude(pending, judge, found, pending.cost, 0.0)
             return True
         talk, request = found
         talk.close()
@@ -306,7 +306,7 @@ class WaveLane:
         if not wave.has_room(content):
             if wave.lines:
                 return False
-            self._trials.fail(pending, judge, line.step, Fault.TOO_LONG, pending.cost, 0.0)
+            self._trials.ends.fail(pending, judge, line.step, Fault.TOO_LONG, pending.cost, 0.0)
             self._warn(
                 f"warning: judge {judge.name!r}: a request of {len(content):,} bytes is larger than a whole batch may "
                 f"be ({self.batches.limits.bytes:,} bytes): its trial has failed"

@@ -119,8 +119,8 @@ def _changes(changes: Mapping[str, Any] | None) -> list[str]:
         ]
         for one in changes["models"]
     ]
-    head = ["model", "before", "now", "change", "interval of the change"]
-    return ["## What changed", _text(changes["says"]), _table(head, rows)]
+    head = ["model", "before", "now", "difference", "interval"]
+    return ["## Differences", _text(changes["says"]), _table(head, rows)]
 
 
 def _methods(methods: Mapping[str, Any]) -> list[str]:

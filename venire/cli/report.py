@@ -57,7 +57,13 @@ def report(
         None, "--method", autocompletion=names_of(METHODS), rich_help_panel=METHOD, help="As of `venire rate`."
     ),
     against: Path | None = typer.Option(
-        None, "--against", metavar="PATH", help="An earlier store or table: what changed, with intervals."
+        None, "--against", metavar="PATH", help="An earlier store or table: differences, with intervals."
+    ),
+    against_campaign: str | None = typer.Option(
+        None,
+        "--against-campaign",
+        metavar="NAME",
+        help="Which campaign of that store, which may be the same one; default: as --campaign.",
     ),
     figures: Path | None = typer.Option(
         None, "--figures", metavar="FOLDER", help="Also each chart there: SVG, PNG and its Vega-Lite specification."
@@ -92,13 +98,18 @@ def report(
     """
     from dataclasses import replace
 
+    from venire.arena.errors import InputError
     from venire.cli.options import verdict_source
 
     source = replace(
         verdict_source(paths, campaign, mapping, values, where, cluster, origin, file_format, both_bad, baseline),
         human=human,
     )
-    earlier = None if against is None else replace(source, paths=(named_stores([against])[0],))
+    if against_campaign is not None and against is None:
+        raise InputError("--against-campaign names a campaign of a store: name the store with --against PATH")
+    earlier = None
+    if against is not None:
+        earlier = replace(source, paths=(named_stores([against])[0],), campaign=against_campaign or source.campaign)
     with command_words(form="--file-format"):
         write_report(source, out, form, method=method, before=earlier)
         if figures is not None:

@@ -216,20 +216,43 @@ def test_rate_writes_the_report_of_the_board_that_it_shows(venire: Venire, table
     assert venire("rate", table, "--compare", "--report", out).code == 2
 
 
-def test_changes_have_intervals_and_the_same_verdicts_have_none(venire: Venire, table: Path, tmp_path: Path) -> None:
+def test_differences_have_intervals_and_none_is_called_a_change(venire: Venire, table: Path, tmp_path: Path) -> None:
     head, *lines = table.read_text(encoding="utf-8").splitlines()
     other = tmp_path / "other.csv"
     turned = [line.replace("model_a", "x").replace("model_b", "model_a").replace("x", "model_b") for line in lines]
     other.write_text("\n".join([head, *turned]) + "\n", encoding="utf-8")
     same = venire("report", table, "--against", table, "--format", "json").json()["changes"]["models"]
     assert [one["change"] for one in same] == [0.0, 0.0, 0.0]
-    assert all(one["lo"] == -one["hi"] < 0 for one in same)
-    now = venire("report", table, "--against", other, "--format", "json").json()["changes"]["models"]
-    assert next(one["change"] for one in now if one["model"] == "oak") > 100
+    assert all(one["lo"] < 0 < one["hi"] for one in same)
+    changes = venire("report", table, "--against", other, "--format", "json").json()["changes"]
+    assert next(one["change"] for one in changes["models"] if one["model"] == "oak") > 100
+    for told in ("no test of change", "the same instructions", "one model at a time", "moves the others"):
+        assert told in changes["says"]
     out = tmp_path / "r.html"
     assert venire("report", table, "--against", other, "-o", out).code == 0
-    assert "What changed" in Read(out.read_text(encoding="utf-8")).headings
-    assert "## What changed" in venire("report", table, "--against", other, "--format", "md").out
+    page, text = out.read_text(encoding="utf-8"), venire("report", table, "--against", other, "--format", "md").out
+    assert "Differences" in Read(page).headings
+    assert "## Differences" in text
+    for written in (page[page.index('id="changes"') :][:3000], text[text.index("## Differences") :][:3000]):
+        assert "beyond chance" not in written
+        assert "no test of change" in written
+    assert venire("report", table, "--against-campaign", "x").code == 2
+
+
+def test_two_campaigns_of_one_store_are_held_against_each_other(
+    venire: Venire, judged: Callable[..., Path], settle: Callable[..., Any]
+) -> None:
+    first = judged()
+    second = first.with_name("second.toml")
+    text = first.read_text(encoding="utf-8").replace('name = "small"', 'name = "other"').replace("seed = 5", "seed = 6")
+    second.write_text('store = "small.duckdb"\n' + text, encoding="utf-8")
+    settle(second)
+    asked = ("report", first.with_suffix(".duckdb"), "--campaign", "other", "--format", "json")
+    done = venire(*asked, "--against", first.with_suffix(".duckdb"), "--against-campaign", "small")
+    assert done.code == 0, done.err
+    changes = done.json()["changes"]
+    assert changes["against"] == "small.duckdb, campaign small"
+    assert len(changes["models"]) == 6
 
 
 def test_models_that_were_rated_apart_are_never_called_not_distinguished(venire: Venire, tmp_path: Path) -> None:

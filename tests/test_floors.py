@@ -140,6 +140,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
             "prompts",
             "testing",
             "reporting",
+            "pairs",
         ),
         ("render",),
         ("api",),

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from venire import ratings, testing
     from venire.api import (
         CampaignPlan,
-        JudgedPair,
         RunResult,
         arun,
         edit,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         Stop,
     )
     from venire.orchestrator.recording.ending import Ending
+    from venire.pairs import JudgedPair
     from venire.ratings.inference.options import Options
     from venire.reports.board import Board
     from venire.session import Embedded, Session
@@ -106,7 +106,6 @@ _SUBPACKAGES = ("ratings", "testing")
 _HOMES = {
     "venire.api": (
         "CampaignPlan",
-        "JudgedPair",
         "RunResult",
         "arun",
         "edit",
@@ -139,6 +138,7 @@ _HOMES = {
         "Stop",
     ),
     "venire.orchestrator.recording.ending": ("Ending",),
+    "venire.pairs": ("JudgedPair",),
     "venire.ratings.inference.options": ("Options",),
     "venire.reports.board": ("Board",),
     "venire.session": ("Embedded", "Session"),

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from venire.arena.errors import InputError, VenireError
-from venire.arena.records import Shape
+from venire.arena.errors import InputError
 from venire.configs.loading import resolve
-from venire.configs.schema import Campaign, Data, Judge, Plan
+from venire.configs.schema import Budget, Campaign, Judge
 from venire.endpoints import open_crew
-from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.respondents import editing, generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.pairs import JudgedPair, judge_pairs
 from venire.prices import price_warnings
 from venire.session import Embedded, Session
-from venire.storage.read.selecting import select
 
 if TYPE_CHECKING:
     from venire.arena.battles import Statistics
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CampaignPlan",
-    "JudgedPair",
     "RunResult",
     "arun",
     "edit",
@@ -49,8 +44,6 @@ __all__ = [
     "run",
     "simulate",
 ]
-
-Winner = Literal["a", "b", "tie"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +94,6 @@ class RunResult:
     def ending(self) -> Ending:
         """Why the run ended."""
         return self.summary.ending
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedPair:
-    """One judge's verdicts on one pair, asked in both orders."""
-
-    pair: int
-    """Position among the given pairs, counted from 0."""
-    judge: str
-    winner: Winner | None
-    """From both orders: "tie" for a judge that always prefers the answer shown first. None: neither was readable."""
-    a_first: Winner | None
-    """The verdict with `a` shown first; None where the reply could not be read or the call failed."""
-    b_first: Winner | None
-    """The same with `b` shown first."""
-    replies: tuple[tuple[str, ...], tuple[str, ...]]
-    """The judge's replies in each order, one text per step: with `two-stage` its reasons, then its verdict."""
-    cost: float
-    """Cost of both orders in US dollars."""
-
-    @property
-    def flipped(self) -> bool:
-        """Whether the two orders name different winners."""
-        return {self.a_first, self.b_first} == {"a", "b"}
 
 
 def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = False) -> CampaignPlan:
@@ -306,22 +275,34 @@ def edit(
 
 
 def judge(
-    pairs: Iterable[Mapping[str, str] | Sequence[str]],
+    pairs: Any,
     *,
-    judge: Judge | Sequence[Judge],
+    judge: Judge | str | Sequence[Judge | str],
     protocol: str = "two-stage",
+    budget: Budget | float | Decimal | None = None,
+    store: Path | str | None = None,
+    mapping: Mapping[str, str] = {},
     elo: Mapping[str, float] | None = None,
+    progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[JudgedPair]:
-    """Judge pairs of texts in memory, each in both orders, and leave no file behind.
+    """Judge pairs of texts, each in both orders.
 
-    A pair is `{"instruction": ..., "a": ..., "b": ...}`, with `"reference"` where the protocol shows a reference, or
-    the three texts in this order. `protocol` is any `venire plan` protocol that shows two answers; a judge may name a
-    different one. Simulated judges need the Elo of both sides in `elo`, for example `{"a": 1200, "b": 1000}`. Returns
-    one row per pair and judge, in the order of the pairs. For more than a few hundred pairs write a `Campaign`, which
-    stores every paid reply.
+    `pairs` is a list of `{"instruction": ..., "a": ..., "b": ...}`, with `"reference"` where the protocol shows one,
+    or of the three texts in this order; or a table of these columns: of pandas, polars or Arrow, a dict of columns, or
+    the path of a file. `mapping` names columns that are called otherwise, as `{"a": "left"}`. A judge is a `Judge`, or
+    the name of a model whose vendor is known, with the vendor's usual variable for the key: `"gpt-4o-mini"`,
+    `"groq/llama-3.3-70b-versatile"`. `protocol` is any that shows two answers; a `Judge` may name another. Simulated
+    judges need the Elo of both sides in `elo`. Returns one row per pair and judge, in the order of the pairs.
 
-    Raises InputError for pairs, judges or keys that cannot be used; VenireError where no judge could be asked.
+    With `store`, a file that is made where it is not there, every paid reply is kept, and no answered question is paid
+    again: after a kill, or with more pairs, the same call asks what is missing. A changed text, judge or prompt is
+    another question. Without it nothing is kept. `budget` is a cap in US dollars, or a `Budget`: all calls of the store
+    count, of earlier times too. Where it is reached, or calls failed, verdicts are None, and `warn` (else a warning of
+    Python) says how many and why. Ctrl-C lets calls in flight end, then raises KeyboardInterrupt.
+
+    Raises InputError for pairs, judges, keys or a store that cannot be used; VenireError where no judge could be asked.
 
     >>> from venire import Judge
     >>> pair = {"instruction": "Name a prime number.", "a": "Seven is a prime number.", "b": "Nine."}
@@ -330,26 +311,18 @@ def judge(
     >>> row.winner
     'a'
     """
-    judges = [judge] if isinstance(judge, Judge) else list(judge)
-    asked = [one if "protocol" in one.given else Judge(**{**one.given, "protocol": protocol}) for one in judges]
-    for one in asked:
-        if PROTOCOLS.find(one.protocol).shape is not Shape.PAIR:
-            raise InputError(f"protocol {one.protocol!r} does not show two answers: name another, such as two-stage")
-    texts = [_pair(number, one) for number, one in enumerate(pairs)]
-    if not texts:
-        return []
-    distinct = {text: f"{number:09d}" for number, text in enumerate(dict.fromkeys(texts))}
-    with tempfile.TemporaryDirectory(prefix="venire-judge-") as folder:
-        campaign = _pairs_campaign(Path(folder), distinct, asked, elo)
-        with Session(campaign) as session:
-            summary = session.run(environ=environ)
-            if summary.ending is Ending.LANE_CLOSED and not summary.progress.settled:
-                raise VenireError("; ".join(f"{lane}: {why}" for lane, why in summary.closed_lanes.items()))
-            found = _verdicts(session)
-    for name, why in summary.unreadable.items():
-        warnings.warn(f"judge {name!r} was asked no more: {why}", stacklevel=2)
-    names = [one.name for one in campaign.judges]
-    return [_judged(number, name, found, distinct[text]) for number, text in enumerate(texts) for name in names]
+    return judge_pairs(
+        pairs,
+        [judge] if isinstance(judge, Judge | str) else list(judge),
+        protocol,
+        budget=budget,
+        store=None if store is None else Path(store),
+        mapping=mapping,
+        elo=elo,
+        progress=progress,
+        warn=warn,
+        environ=environ,
+    )
 
 
 def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[FormatReading]:
@@ -519,84 +492,3 @@ def simulate(
 def _nano(dollars: float | Decimal) -> int:
     """US dollars as whole nano-dollars."""
     return int(round(Decimal(str(dollars)), 9).scaleb(9))
-
-
-_Texts = tuple[str, str, str, str | None]
-"""Instruction, a, b, reference."""
-
-
-def _pair(number: int, pair: Mapping[str, str] | Sequence[str]) -> _Texts:
-    if isinstance(pair, Mapping):
-        values = [pair.get(name) for name in ("instruction", "a", "b", "reference")]
-        if strange := sorted(pair.keys() - {"instruction", "a", "b", "reference"}):
-            raise InputError(f"pair {number}: unknown key {strange[0]!r}; it takes instruction, a, b and reference")
-    else:
-        values = [*pair, None] if not isinstance(pair, str) and len(pair) == 3 else [None] * 4
-    instruction, a, b, reference = values
-    if not (isinstance(instruction, str) and isinstance(a, str) and isinstance(b, str)):
-        raise InputError(f"pair {number}: give the texts instruction, a and b, as a dict or in this order")
-    if a == b:
-        raise InputError(f"pair {number}: a and b are the same text: there is nothing to judge")
-    return instruction, a, b, reference
-
-
-def _pairs_campaign(
-    folder: Path, pairs: Mapping[_Texts, str], judges: Sequence[Judge], elo: Mapping[str, float] | None
-) -> CampaignSettings:
-    """A campaign of two models, whose completions are the two sides of each pair."""
-    instructions = [
-        {"instruction_id": name, "instruction": text[0]} | ({} if text[3] is None else {"reference": text[3]})
-        for text, name in pairs.items()
-    ]
-    completions = [
-        {"model": side, "instruction_id": name, "completion": text[place]}
-        for text, name in pairs.items()
-        for place, side in ((1, "a"), (2, "b"))
-    ]
-    tables: dict[str, list[dict[str, Any]]] = {"instructions": instructions, "completions": completions}
-    if elo is not None:
-        tables["elo"] = [{"model": side, "elo": points} for side, points in elo.items()]
-    for name, rows in tables.items():
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-    return resolve(
-        Campaign(
-            name="pairs",
-            store=folder / "pairs.duckdb",
-            data=Data(**{name: folder / f"{name}.jsonl" for name in tables}),
-            judges=judges,
-            plan=Plan(policy="all-pairs"),
-        )
-    )
-
-
-_VERDICTS = """
-select judge, instruction_id, swapped, case winner when 'model_a' then 'a' when 'model_b' then 'b' else winner end,
-  coalesce(cost, 0), coalesce((select list(text order by step) from reply where reply.trial = battle.trial), [])
-from battle
-"""
-
-_Key = tuple[str, str, bool]
-"""Judge, instruction, and whether `b` was shown first."""
-
-
-def _verdicts(session: Session) -> dict[_Key, tuple[Winner | None, int, tuple[str, ...]]]:
-    rows = select(session.store, _VERDICTS, most=10_000_000).rows
-    return {(who, name, swapped): (winner, cost, tuple(texts)) for who, name, swapped, winner, cost, texts in rows}
-
-
-def _judged(
-    number: int, name: str, found: Mapping[_Key, tuple[Winner | None, int, tuple[str, ...]]], instruction: str
-) -> JudgedPair:
-    nothing: tuple[None, int, tuple[str, ...]] = (None, 0, ())
-    (first, paid, said), (second, paid_too, said_too) = (
-        found.get((name, instruction, swapped), nothing) for swapped in (False, True)
-    )
-    return JudgedPair(number, name, _winner(first, second), first, second, (said, said_too), (paid + paid_too) / 1e9)
-
-
-def _winner(*verdicts: Winner | None) -> Winner | None:
-    """Combine the readable verdicts of both orders: the side with more of them, or a tie."""
-    sides = [one for one in verdicts if one is not None]
-    lead = sides.count("a") - sides.count("b")
-    return None if not sides else "a" if lead > 0 else "b" if lead < 0 else "tie"

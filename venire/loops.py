@@ -42,9 +42,14 @@ def stop_on_signals(stop: StopRequest, warn: Callable[[str], None] | None) -> It
 
 
 def run_to_completion(
-    go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None
+    go: Callable[[], Coroutine[Any, Any, CampaignSummary]],
+    loop_factory: LoopFactory | None,
+    stop: Callable[[], None],
 ) -> CampaignSummary:
-    """Run a coroutine to its end, in a separate thread if this one already has a running loop, as in a notebook."""
+    """Run a coroutine to its end, in a separate thread if this one already has a running loop, as in a notebook.
+
+    That thread hears no signal: each Ctrl-C here calls `stop`, and the end is waited for all the same.
+    """
 
     def whole() -> CampaignSummary:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -55,4 +60,9 @@ def run_to_completion(
     except RuntimeError:
         return whole()
     with ThreadPoolExecutor(1, thread_name_prefix="venire-run") as pool:
-        return pool.submit(whole).result()
+        running = pool.submit(whole)
+        while True:
+            try:
+                return running.result()
+            except KeyboardInterrupt:
+                stop()

@@ -18,7 +18,7 @@ from venire.arena.campaigns import REPLICAS, CampaignSettings, DataSettings, Jud
 from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
-from venire.arena.planning import Estimates, Steering
+from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference, resolve
 from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, open_routes, read_secrets
@@ -75,6 +75,10 @@ _SQL_MEMORY = 256 << 20
 """A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
 
 
+Records = Sequence[Instruction] | Sequence[Completion] | Sequence[Rating]
+"""What an import brings at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """How simulated judges without an endpoint behave: see `simulation.server` and `simulation.direct`.
@@ -112,7 +116,8 @@ class Session:
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
     before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `shard`: only a part of
     the plan is asked, into a store of its own, with what was taken over from others. `crew`: actors of a Ray cluster
-    ask the calls. `options`: those of the command line that a command which goes on needs too.
+    ask the calls. `options`: those of the command line that a command which goes on needs too. `records`
+    are imported as data files are, and `battles` planned in place of what the campaign's policy would choose.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -141,6 +146,8 @@ class Session:
         shard: Shard | None = None,
         crew: Crew | None = None,
         options: str = "",
+        records: Sequence[Records] = (),
+        battles: Sequence[Pick] | None = None,
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
@@ -160,6 +167,7 @@ class Session:
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
         self._held = contextlib.ExitStack()
         """Locks of shards that are asked here and have no store beside."""
+        self._records, self._battles = records, battles
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
@@ -193,6 +201,7 @@ class Session:
                 amend=self._amend,
                 estimates=self._estimates,
                 spends=self._spends,
+                battles=self._battles,
             )
             if self.takeover is not None:
                 mine = self.takeover.trials(self.store, self.planned.id)
@@ -330,10 +339,17 @@ class Session:
 
         virtual = isinstance(self.clock, VirtualClock)
 
+        requests: list[Callable[[], None]] = []
+
+        def stop_all() -> None:
+            for request in requests:
+                request()
+
         async def go(inside: EmbeddedProvider | None) -> CampaignSummary:
             stop = StopRequest()
+            requests.append(partial(_request_from_afar, asyncio.get_running_loop(), stop))
             if ready is not None:
-                ready(partial(_request_from_afar, asyncio.get_running_loop(), stop))
+                ready(requests[0])
             async with contextlib.AsyncExitStack() as stack:
                 opened = open_routes(self.campaign, left, secrets, inside, recorded)
                 for one in opened:
@@ -389,7 +405,7 @@ class Session:
         if isinstance(self.clock, VirtualClock):
             loop_factory = self.clock.new_event_loop
         with self._inside(left, embedded or Embedded()) as inside:
-            summary = run_to_completion(lambda: go(inside), loop_factory)
+            summary = run_to_completion(lambda: go(inside), loop_factory, stop_all)
         self.planned = self.planned if self.rounds is None else self.rounds.planned
         self._take_answers()
         return summary
@@ -523,6 +539,8 @@ class Session:
                     f"{error.sentence}. Where another column holds it, write below [data.map] in {self.campaign.path}: "
                     f'{kind} = {{ {error.ours} = "{error.hint}" }}'
                 ) from None
+        for given in self._records:
+            importing.add(self.store, given)
         ratings = [Rating(one.name, one.elo) for one in self.campaign.contestants if one.elo is not None]
         importing.add(self.store, ratings, change_ratings=self._amend or not asked)
         importing.set_families(self.store, data.families or {})

@@ -15,13 +15,24 @@ from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import Fault
 
-__all__ = ["VENDORS", "KnownModel", "Vendor", "find_context", "find_model", "find_price", "price_table", "vendor_of"]
+__all__ = [
+    "HOMES",
+    "VENDORS",
+    "KnownModel",
+    "Vendor",
+    "find_context",
+    "find_home",
+    "find_model",
+    "find_price",
+    "price_table",
+    "vendor_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +159,50 @@ def vendor_of(base_url: str) -> Vendor:
         if host == name or (name.startswith(".") and host.endswith(name)):
             return vendor
     return _NONE
+
+
+class VendorHome(NamedTuple):
+    """Where a vendor's models are asked, and the environment variable that its own tools read the key from."""
+
+    provider: str
+    """The name of our provider."""
+    base_url: str | None
+    """None: the provider's own."""
+    key_variable: str
+
+
+HOMES: Mapping[str, VendorHome] = {
+    "openai": VendorHome("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": VendorHome("anthropic", None, "ANTHROPIC_API_KEY"),
+    "gemini": VendorHome("gemini", None, "GEMINI_API_KEY"),
+    "groq": VendorHome("openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "mistral": VendorHome("openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "together_ai": VendorHome("openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "fireworks_ai": VendorHome("openai", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "deepseek": VendorHome("openai", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    "xai": VendorHome("openai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    "openrouter": VendorHome("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+}
+"""By the prefix of a vendor's models in the price table."""
+
+
+def find_home(model: str) -> tuple[VendorHome, str] | None:
+    """The vendor of a model by its name alone, and the model's name there; None where the name does not tell.
+
+    The vendor is written before the name (`groq/...`), or the price table has the name for one of the vendors.
+
+    >>> find_home("anthropic/claude-sonnet-4-5")[1]
+    'claude-sonnet-4-5'
+    """
+    vendor, _, rest = model.partition("/")
+    if rest and vendor in HOMES:
+        return HOMES[vendor], rest
+    table = _table()
+    listed = str(table.get(model, {}).get("litellm_provider"))
+    if listed in HOMES:
+        return HOMES[listed], model
+    homes = [home for prefix, home in HOMES.items() if f"{prefix}/{model}" in table]
+    return (homes[0], model) if len(homes) == 1 else None
 
 
 _PRICE_TABLE = "model_prices_and_context_window_backup.json"

@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.errors import InputError
-from venire.arena.planning import Estimates, PlanState
+from venire.arena.planning import Estimates, Pick, PlanState
 from venire.arena.records import RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
@@ -64,6 +64,21 @@ def design_first_round(
     _refuse_without_reference(campaign, chosen, answers)
     _refuse_without_edits(campaign, answers)
     return _with_replayed(campaign, chosen, answers, recordings), answers, recordings
+
+
+def design_given(
+    store: Store, campaign: CampaignSettings, battles: Sequence[Pick]
+) -> tuple[RoundDesign, Catalogue, Mapping[str, Recording]]:
+    """The same of battles that the caller chose: the models of a battle need no other instruction in common.
+
+    Raises InputError for a protocol that shows a reference where an instruction has none.
+    """
+    models = sorted({model for pick in battles for model in (pick.model_a, pick.model_b)})
+    instructions = sorted({pick.instruction for pick in battles if pick.instruction is not None})
+    answers = plans.catalogue(store, models)
+    chosen = battle_design(battles, {}, instructions, models, campaign.plan.phases[0].name)
+    _refuse_without_reference(campaign, chosen, answers)
+    return chosen, answers, {}
 
 
 def _design_generation(campaign: CampaignSettings, asked: Catalogue) -> RoundDesign:

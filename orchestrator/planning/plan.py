@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
-from venire.arena.planning import Estimates, Steering
+from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import Respondent
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import budgets_left
@@ -13,7 +13,7 @@ from venire.orchestrator.costs.coverage import refuse_uncovered
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, read_design
 from venire.orchestrator.planning.amending import plan_stays, refuse_other_prompts
 from venire.orchestrator.planning.expand import write_round
-from venire.orchestrator.planning.first_round import design_first_round
+from venire.orchestrator.planning.first_round import design_first_round, design_given
 from venire.orchestrator.planning.respondents import refuse_edited, refuse_written, respondents
 from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.plans import plans
@@ -32,15 +32,16 @@ def plan(
     amend: bool = False,
     estimates: Estimates | None = None,
     spends: bool = False,
+    battles: Sequence[Pick] | None = None,
 ) -> tuple[PlannedCampaign, Rounds | None]:
     """Plan what a campaign asks now, and who plans its rounds; None where the first round is all.
 
     The plan in force stays where it may, else the first round is written; where all of that is judged already, the next
     round too. `prices` are by judge name, `steering` makes of the plan what reads its verdicts between two rounds,
-    `estimates` is what is known of the models beforehand. With `spends`, budgets that cover nothing are refused. Raises
-    InputError for whatever makes a plan impossible.
+    `estimates` is what is known of the models beforehand. With `spends`, budgets that cover nothing are refused. What
+    is planned is `battles`, where they are given. Raises InputError for whatever makes a plan impossible.
     """
-    planned = plan_campaign(store, campaign, amend=amend, prices=prices, estimates=estimates)
+    planned = plan_campaign(store, campaign, amend=amend, prices=prices, estimates=estimates, battles=battles)
     if spends:
         refuse_uncovered(store, campaign, planned, prices, budgets_left(store, campaign, respondents(campaign)))
     if campaign.asks_contestants:
@@ -62,20 +63,25 @@ def plan_campaign(
     amend: bool = False,
     prices: Mapping[str, TokenPrice] | None = None,
     estimates: Estimates | None = None,
+    battles: Sequence[Pick] | None = None,
 ) -> PlannedCampaign:
     """Register a campaign and write the first round of its plan, unless its plan in force stays (`plan_stays`).
 
-    `prices` are by judge name, `estimates` what is known of the models beforehand. Raises InputError for whatever makes
+    `prices` are by judge name, `estimates` what is known of the models beforehand; `battles` take the place of the plan
+    in force. Raises InputError for whatever makes
     a plan impossible; nothing is planned then.
     """
     judges = respondents(campaign)
     known = plans.find_campaign(store, campaign.name)
-    if known is not None and plan_stays(store, campaign, known, judges, amend=amend):
+    if battles is None and known is not None and plan_stays(store, campaign, known, judges, amend=amend):
         refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=True)
     else:
-        budgets = budgets_left(store, campaign, judges)
-        design, answers, recordings = design_first_round(store, campaign, prices or {}, budgets, estimates)
+        if battles is None:
+            budgets = budgets_left(store, campaign, judges)
+            design, answers, recordings = design_first_round(store, campaign, prices or {}, budgets, estimates)
+        else:
+            design, answers, recordings = design_given(store, campaign, battles)
         numbers = plans.register(store, campaign, judges, _prompts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above

@@ -1,0 +1,344 @@
+"""Pairs of texts judged from memory: read from any table, planned as a campaign of two sides, asked, and given back."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from venire.arena.battles import Statistics
+from venire.arena.campaigns import CampaignSettings
+from venire.arena.errors import InputError, VenireError
+from venire.arena.planning import Pick
+from venire.arena.records import Completion, Instruction, Origin, Rating, Shape
+from venire.configs.loading import resolve
+from venire.configs.schema import Budget, Campaign, Data, Judge, Plan
+from venire.judges import PROTOCOLS
+from venire.judges.providers import PROVIDERS
+from venire.judges.providers.vendors import HOMES, find_home, find_price
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.prices import price_warnings
+from venire.session import Records, Session
+from venire.storage.read import frames
+from venire.storage.read.selecting import select
+from venire.storage.store.opening import open_store
+from venire.storage.transfer.formats.source import MissingColumnError, open_table
+from venire.storage.transfer.memory import is_table, memory_table
+from venire.wording import money
+
+Winner = Literal["a", "b", "tie"]
+Report = Callable[[str], None]
+
+_NAME = "pairs"
+"""Of the campaign in the store."""
+_CALL = Path("vn.judge")
+"""What messages name in place of a campaign file; `.env` is looked for in the working directory."""
+_SIDES = ("a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """One judge's verdicts on one pair, asked in both orders."""
+
+    pair: int
+    """Position among the given pairs, counted from 0."""
+    judge: str
+    winner: Winner | None
+    """From both orders: "tie" for a judge that always prefers the answer shown first. None: neither was readable."""
+    a_first: Winner | None
+    """The verdict with `a` shown first; None where the reply could not be read, or the call failed or was not made."""
+    b_first: Winner | None
+    """The same with `b` shown first."""
+    replies: tuple[tuple[str, ...], tuple[str, ...]]
+    """The judge's replies in each order, one text per step: with `two-stage` its reasons, then its verdict."""
+    cost: float
+    """Cost of both orders in US dollars, of an earlier call too."""
+
+    @property
+    def flipped(self) -> bool:
+        """Whether the two orders name different winners."""
+        return {self.a_first, self.b_first} == {"a", "b"}
+
+
+class Pair(NamedTuple):
+    """Two answers to one instruction."""
+
+    instruction: str
+    a: str
+    b: str
+    reference: str | None
+
+    @property
+    def id(self) -> str:
+        """Names the instruction: the same text is the same in every call, and a changed one is another."""
+        return _digest(self.instruction)
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Names of two models that wrote this answer each: an instruction may stand in any number of pairs."""
+        return f"a {_digest(self.a)}", f"b {_digest(self.b)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def judge_pairs(
+    pairs: Any,
+    judges: Sequence[Judge | str],
+    protocol: str,
+    *,
+    budget: Budget | float | Decimal | None,
+    store: Path | None,
+    mapping: Mapping[str, str],
+    elo: Mapping[str, float] | None,
+    progress: Callable[[Statistics], None] | None,
+    warn: Report | None,
+    environ: Mapping[str, str] | None,
+) -> list[JudgedPair]:
+    """What `venire.judge` does, whose arguments these are."""
+    asked = [_asked(one, protocol) for one in judges]
+    given = list(read_pairs(pairs, mapping))
+    if not given:
+        return []
+    with _folder(store) as path:
+        campaign = _campaign(path, asked, budget)
+        _refuse_unknown(campaign, elo)
+        battles = [Pick(*pair.sides, instruction=pair.id) for pair in dict.fromkeys(given)]
+        with Session(campaign, amend=True, records=_records(given, elo), battles=battles) as session:
+            for sentence in price_warnings(campaign.judges):
+                _say(sentence, warn)
+            summary = session.run(environ=environ, progress=progress, warn=warn)
+            paid, found = session.spending, _verdicts(session)
+    _report(summary, paid, store, warn)
+    names = [one.name for one in campaign.judges]
+    return [_judged(number, name, found, pair) for number, pair in enumerate(given) for name in names]
+
+
+def _asked(judge: Judge | str, protocol: str) -> Judge:
+    """A judge with its protocol, and where only its model is named, with the address and key of that model's vendor.
+
+    Raises InputError for a model whose vendor is not known, and for a protocol that shows other than two answers.
+    """
+    if isinstance(judge, str):
+        judge = _named(judge)
+    if "protocol" not in judge.given:
+        judge = Judge(**{**judge.given, "protocol": protocol})
+    if PROTOCOLS.find(judge.protocol).shape is not Shape.PAIR:
+        raise InputError(f"protocol {judge.protocol!r} does not show two answers: name another, such as two-stage")
+    return judge
+
+
+def _named(model: str) -> Judge:
+    if model.startswith("simulated/"):
+        return Judge(model=model)
+    found = find_home(model)
+    if found is None:
+        raise InputError(
+            f"judge {model!r}: where this model is asked is not known by its name: give vn.Judge(model={model!r}, "
+            'base_url="https://...", key_variable="NAME"), or write its vendor before it, one of '
+            f"{', '.join(f'{name}/' for name in HOMES)}"
+        )
+    home, name = found
+    if find_price(name, home.base_url) is None:
+        raise InputError(
+            f"judge {model!r}: the price of this model is not known: give vn.Judge(model={name!r}, "
+            f"base_url={home.base_url or PROVIDERS[home.provider].home!r}, key_variable={home.key_variable!r}, "
+            f"provider={home.provider!r}, price=vn.Price(input=DOLLARS, output=DOLLARS)), per million tokens"
+        )
+    address = {} if home.base_url is None else {"base_url": home.base_url}
+    return Judge(name=model, model=name, provider=home.provider, key_variable=home.key_variable, **address)
+
+
+def read_pairs(pairs: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
+    """The pairs of a table in memory, of a file, or one by one; `mapping` is from our names to the table's columns.
+
+    Raises InputError that names the file and its row, or the pair, counted from 0.
+    """
+    if isinstance(pairs, str | Path) or (is_table(pairs) and not isinstance(pairs, Sequence)):
+        yield from _of_table(Path(pairs) if isinstance(pairs, str) else pairs, mapping)
+        return
+    for number, one in enumerate(pairs):
+        yield _checked(f"pair {number}", *_texts(number, one, mapping))
+
+
+def _of_table(source: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
+    table = open_table(source if isinstance(source, Path) else memory_table(source))
+    try:
+        optional = ["reference"] if mapping.get("reference", "reference") in table.columns else []
+        cells = [table.text(table.column(name, mapping)) for name in ("instruction", *_SIDES, *optional)]
+        rows = table.execute(f"select {', '.join(cells)} from {{table}}").fetchall()
+    except MissingColumnError as error:
+        raise InputError(
+            f'{error.sentence}. Where another column holds it: mapping={{"{error.ours}": "{error.hint}"}}'
+        ) from None
+    finally:
+        table.connection.close()
+    for number, row in enumerate(rows, start=1):
+        instruction, a, b, reference = (*row, None)[:4]
+        yield _checked(f"{table.path}: row {number}", instruction, a, b, reference)
+
+
+def _texts(number: int, pair: Any, mapping: Mapping[str, str]) -> tuple[Any, Any, Any, Any]:
+    """The four texts of one pair that is a dict or a sequence of three."""
+    if not isinstance(pair, Mapping):
+        three = not isinstance(pair, str) and isinstance(pair, Sequence) and len(pair) == 3
+        return (*pair, None) if three else (None,) * 4
+    names = {name: mapping.get(name, name) for name in Pair._fields}
+    if not mapping and (strange := sorted(pair.keys() - set(names))):
+        raise InputError(f"pair {number}: unknown key {strange[0]!r}; it takes instruction, a, b and reference")
+    instruction, a, b, reference = (pair.get(name) for name in names.values())
+    return instruction, a, b, None if reference != reference else reference  # NaN of a table's records
+
+
+def _checked(place: str, instruction: Any, a: Any, b: Any, reference: Any) -> Pair:
+    texts = (instruction, a, b)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(reference, str | None):
+        raise InputError(f"{place}: give the texts instruction, a and b, as a dict or in this order")
+    if not instruction.strip():
+        raise InputError(f"{place}: the instruction is empty: say what a and b are answers to")
+    if a == b:
+        raise InputError(f"{place}: a and b are the same text: there is nothing to judge")
+    return Pair(instruction, a, b, reference or None)
+
+
+@contextmanager
+def _folder(store: Path | None) -> Iterator[Path]:
+    """The store to use; without one, a store that is gone at the end."""
+    if store is not None:
+        _refuse_foreign(store)
+        yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="venire-judge-") as folder:
+        yield Path(folder) / "pairs.duckdb"
+
+
+def _refuse_foreign(store: Path) -> None:
+    """Raises InputError for a store of other campaigns, and for a folder that is not there."""
+    if not store.exists():
+        if not store.absolute().parent.is_dir():
+            raise InputError(f"store {store}: there is no folder {store.absolute().parent}; make it first")
+        return
+    with open_store(store, create=False, to_read=True) as opened:
+        others = [row.name for row in frames.campaigns(opened) if row.name != _NAME]
+    if others:
+        raise InputError(f"{store} holds the campaign {others[0]!r}: give vn.judge a store of its own")
+
+
+def _campaign(store: Path, judges: Sequence[Judge], budget: Budget | float | Decimal | None) -> CampaignSettings:
+    """A campaign of two models, whose completions are the two sides of each pair."""
+    limits = budget if isinstance(budget, Budget) else Budget(**({} if budget is None else {"money": budget}))
+    campaign = Campaign(
+        name=_NAME,
+        store=store,
+        data=Data(),
+        judges=judges,
+        plan=Plan(policy="all-pairs"),
+        budget=limits,
+    )
+    return replace(resolve(campaign), path=_CALL)
+
+
+def _refuse_unknown(campaign: CampaignSettings, elo: Mapping[str, float] | None) -> None:
+    """Raises InputError for ratings of other than both sides, and for simulated judges without any."""
+    if elo is not None and set(elo) != set(_SIDES):
+        raise InputError('elo: give the Elo of both sides, such as elo={"a": 1200, "b": 1000}')
+    if elo is None and (names := [one.name for one in campaign.judges if one.origin is Origin.SIMULATED]):
+        raise InputError(
+            f"judge {names[0]!r} is simulated, and decides by the Elo of both sides: give it, such as "
+            'elo={"a": 1200, "b": 1000}'
+        )
+
+
+def _records(pairs: Iterable[Pair], elo: Mapping[str, float] | None) -> list[Records]:
+    """What these pairs bring into a store. Raises InputError for an instruction with two references."""
+    instructions: dict[str, Instruction] = {}
+    texts, ratings = {}, {}
+    for number, one in enumerate(pairs):
+        known = instructions.get(one.id)
+        reference = one.reference if known is None or known.reference is None else known.reference
+        if one.reference not in (None, reference):
+            raise InputError(f"pair {number}: its instruction has another reference in an earlier pair: give it one")
+        instructions[one.id] = Instruction(one.id, (one.instruction,), reference)
+        for side, name, text in zip(_SIDES, one.sides, (one.a, one.b), strict=True):
+            texts[name, one.id] = text
+            if elo is not None:
+                ratings[name] = elo[side]
+    return [
+        list(instructions.values()),
+        [Completion(name, instruction, text) for (name, instruction), text in texts.items()],
+        [Rating(name, points) for name, points in ratings.items()],
+    ]
+
+
+def _report(summary: CampaignSummary, paid: frames.CampaignSpending, store: Path | None, warn: Report | None) -> None:
+    """What a caller must know of a run that did not answer everything.
+
+    Raises VenireError where nothing was answered since no judge could be asked, KeyboardInterrupt after Ctrl-C.
+    """
+    progress = summary.progress
+    kept = "lost, since no store was given" if store is None else f"in {store}, and the same call goes on"
+    if summary.ending is Ending.INTERRUPTED:
+        raise KeyboardInterrupt(f"{progress.settled:,} of {progress.planned:,} verdicts are settled: they are {kept}")
+    closed = "; ".join(f"{lane}: {why}" for lane, why in summary.closed_lanes.items())
+    if summary.ending is Ending.LANE_CLOSED and not progress.settled:
+        raise VenireError(closed)
+    for name, why in summary.unreadable.items():
+        _say(f"judge {name!r} was asked no more: {why}", warn)
+    unasked = progress.planned - progress.settled
+    if not unasked:
+        return
+    why = closed
+    if summary.ending is Ending.BUDGET:
+        limits = "; ".join(dict.fromkeys(summary.unaffordable.values()))
+        again = "" if store is None else ": with a higher budget the same call asks the rest alone"
+        aside = f", {money(paid.unanswered)} of it set aside for calls without an answer" if paid.unanswered else ""
+        why = f"the budget is reached, {money(paid.nano)} is spent{aside} ({limits}){again}"
+    elif summary.ending is Ending.FAILED_STEPS:
+        why = f"{progress.failed:,} failed after all their attempts"
+    _say(f"{unasked:,} of {progress.planned:,} verdicts are missing (None): {why or summary.ending.value}", warn)
+
+
+def _say(sentence: str, warn: Report | None) -> None:
+    if warn is not None:
+        warn(sentence)
+    else:
+        warnings.warn(sentence, stacklevel=5)
+
+
+_VERDICTS = """
+select judge, instruction_id, model_a, model_b, swapped,
+  case winner when 'model_a' then 'a' when 'model_b' then 'b' else winner end,
+  coalesce(cost, 0), coalesce((select list(text order by step) from reply where reply.trial = battle.trial), [])
+from battle
+"""
+
+_Verdict = tuple[Winner | None, int, tuple[str, ...]]
+_Verdicts = Mapping[tuple[str, str, str, str, bool], _Verdict]
+"""By judge, instruction, both sides, and whether `b` was shown first."""
+
+
+def _verdicts(session: Session) -> _Verdicts:
+    rows = select(session.store, _VERDICTS, most=10_000_000).rows
+    return {tuple(key): (winner, cost, tuple(texts)) for *key, winner, cost, texts in rows}
+
+
+def _judged(number: int, name: str, found: _Verdicts, pair: Pair) -> JudgedPair:
+    nothing: _Verdict = (None, 0, ())
+    (first, paid, said), (second, paid_too, said_too) = (
+        found.get((name, pair.id, *pair.sides, swapped), nothing) for swapped in (False, True)
+    )
+    return JudgedPair(number, name, _winner(first, second), first, second, (said, said_too), (paid + paid_too) / 1e9)
+
+
+def _winner(*verdicts: Winner | None) -> Winner | None:
+    """Combine the readable verdicts of both orders: the side with more of them, or a tie."""
+    sides = [one for one in verdicts if one is not None]
+    lead = sides.count("a") - sides.count("b")
+    return None if not sides else "a" if lead > 0 else "b" if lead < 0 else "tie"

@@ -110,7 +110,7 @@ select file, row, part, model_a, model_b, r->>'score' as word, coalesce(x->'cust
 with annotation as (select file, row, task, data, unnest(from_json(annotations, '["json"]')) as x, unnest(range(1, len(from_json(annotations, '["json"]')) + 1)) as part from given),
   vote as (select *, list_filter(from_json(x->'result', '["json"]'), lambda r: r->>'type' = 'pairwise')[1]->'value'->>'selected' as word from annotation where not coalesce(try_cast(x->>'was_cancelled' as boolean), false))
 select file, row, part, data->>'model_a' as model_a, data->>'model_b' as model_b, word,
-  coalesce(data->>'instruction_id', data->>'question_id', data->>'prompt_id', left(md5(coalesce(data->>'instruction', data->>'prompt', data->>'question')), 16), task, cast(row as varchar)) as instruction_id,
+  coalesce(data->>'instruction_id', data->>'question_id', data->>'prompt_id', data->>'instruction', data->>'prompt', data->>'question', task, cast(row as varchar)) as instruction_id,
   coalesce(x->'completed_by'->>'email', x->'completed_by'->>'id', x->>'completed_by') as judge, false as swapped,
   case coalesce(word, '') when 'left' then 'model_a' when 'right' then 'model_b' when '' then null else '?' end as winner, null::double as score
   from vote;

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
+from venire.storage.transfer.formats.columns import INSTRUCTION_IDS
 from venire.storage.transfer.formats.entry import ExportOptions, Format, Part
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, joined, messages, rows, turns_of
@@ -20,7 +21,8 @@ from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, jo
 __all__ = ["AM_ELO", "CHATBOT_ARENA", "SOFT_ELO"]
 
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
-_BATTLE = {"judge": ("judge",), "instruction_id": ("question_id", "id")}
+_BATTLE = {"judge": ("judge",), "instruction_id": (*INSTRUCTION_IDS, "id")}
+"""An `id` may number the rows: a column of questions comes first."""
 _WORDS = "model_a, model_b, tie, tie (bothbad), both_bad"
 
 _ARENA_DIALECTS = (
@@ -63,7 +65,7 @@ _ARENA_DIALECTS = (
             "winner": ("chosen_model_name",),
             "equal": ("both_equal",),
             "judge": ("judge",),
-            "instruction_id": ("conversation_pair_id", "id"),
+            "instruction_id": (*INSTRUCTION_IDS, "conversation_pair_id", "id"),
         },
         ("model_a", "model_b", "winner", "equal"),
         "one of the two models' names",
@@ -133,7 +135,7 @@ _AM_ELO_DIALECTS = (
             "model_b": ("model_b",),
             "winner": ("winner",),
             "judge": ("judge",),
-            "instruction_id": ("question_id", "instruction_id"),
+            "instruction_id": INSTRUCTION_IDS,
         },
         ("model_a", "model_b", "winner", "judge"),
         "model_a, model_b, tie, tie (bothbad), or 1 for A, 0 for B, 0.5 for a tie",
@@ -144,8 +146,8 @@ _AM_ELO_DIALECTS = (
 AM_ELO = Format("The battles of am-ELO's published tables, with their judges.", dialects=_AM_ELO_DIALECTS)
 
 
-_ABOUT = {"judge": ("judge",), "instruction_id": ("instruction_id_hash", "battle_id")}
-_WHOSE = "the judge's verdicts; the people's with --map winner={}"
+_ABOUT = {"judge": ("judge",), "instruction_id": ("instruction_id_hash", *INSTRUCTION_IDS, "battle_id")}
+_WHOSE = "the judge's verdicts; the people's are in {}, which may be mapped to winner"
 
 _SOFT_ELO_DIALECTS = (
     VerdictDialect(

@@ -37,10 +37,13 @@ UNNAMED_JUDGE = "unnamed"
 """The one judge of a table that has no judge column."""
 
 
+INSTRUCTION_IDS = ("instruction_id", "question_id", "prompt_id", "item_id", "sample_id", "task_id")
+"""What tables call the id of an instruction, ours first."""
+
 _TEXTS = ("instruction", "prompt", "question")
 _SYNONYMS = {
     "judge": ("annotator", "worker", "voter", "rater"),
-    "instruction_id": ("question_id", "prompt_id", "item_id", "sample_id", "task_id", *_TEXTS, "uid"),
+    "instruction_id": (*INSTRUCTION_IDS[1:], *_TEXTS, "uid"),
 }
 """What other tables call our columns, the surest first: an id, then a text, then `uid`, which may number the rows."""
 

@@ -265,11 +265,10 @@ def _counted_once(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect
 def _notes(
     connection: duckdb.DuckDBPyConnection, columns: _DialectColumns, battles: Battles, repeated: int
 ) -> tuple[str, ...]:
-    """What was taken as the instruction, where it goes by another name than the dialect's, and which lines count."""
+    """What was taken as the instruction, unless its text is in every row, and which names and lines are alike."""
     ((padded,),) = connection.execute("select count(*) from given where padded").fetchall()
     theirs = columns.theirs.get("instruction_id")
-    usual = theirs is None or theirs in columns.dialect.columns["instruction_id"]
-    taken = None if usual and battles.instructions else instruction_note(theirs)
+    taken = None if theirs is None and battles.instructions else instruction_note(theirs)
     notes = [taken, padded_note(padded) if padded else None, repeated_note(repeated) if repeated else None]
     return tuple(note for note in notes if note)
 

@@ -122,6 +122,23 @@ def test_every_page_is_there_with_the_strict_headers(store: Path, fits: Fits) ->
     visit(store, fits=fits, act=act)
 
 
+def test_names_that_differ_in_letter_case_are_noted_on_the_page_and_when_a_run_ends(
+    folder: Path, write_campaign: Callable[..., Path], venire: Callable[..., Any], fits: Fits
+) -> None:
+    for table in ("completions.jsonl", "elo.csv"):
+        text = (folder / table).read_text(encoding="utf-8")
+        (folder / table).write_text(re.sub(r"\bsolid\b", "Strong", text), encoding="utf-8")
+    campaign = write_campaign()
+    assert "Strong and strong" in venire("run", campaign, "--yes").out
+    pages = []
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        pages.append(await ready(session, f"{BASE}/leaderboard"))
+
+    visit(campaign.with_suffix(".duckdb"), fits=fits, act=act)
+    assert [status for status, text in pages if "Strong and strong" in text] == [200]
+
+
 def test_what_cannot_be_shown_is_a_page_with_a_sentence(store: Path, fits: Fits) -> None:
     cases = {
         "/nowhere": "GET /nowhere",

@@ -143,7 +143,8 @@ def test_a_judgment_line_that_stands_twice_counts_once_and_nothing_else_is_lost(
     path = written(tmp_path, "\n".join([*lines, line("u1", games), line("u4", None)]), "judgments.jsonl")
     board = venire("rate", path, "--json").json()["diagnostics"]
     assert (board["source"]["verdicts"], board["statuses"]["unreadable"]) == (8, 4)
-    assert board["source"]["notes"] == ["1 line stands again, word for word, and was counted once"]
+    taken, repeated = board["source"]["notes"]
+    assert (taken.partition(";")[0], repeated[:19]) == ("taken as the instruction: uid", "1 line stands again")
     again = written(tmp_path, line("u1", games), "again.jsonl")
     assert venire("rate", path, again, "--json").json()["diagnostics"]["source"]["verdicts"] == 8
     other = written(tmp_path, line("u1", [games[0], {"score": "B>>A", "judgment": "z"}]), "other.jsonl")

@@ -15,7 +15,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
-from venire.arena.hints import setting
+from venire.arena.hints import setting, setting_with
 from venire.arena.records import EDIT, GENERATE, Origin, Shape
 from venire.boards.grades import StoredGrades, graders, read_grades
 from venire.configs.loading import resolve, store_of
@@ -246,7 +246,7 @@ class Verdicts:
         needs = METHODS[method].needs if method in METHODS else ()
         if "human" in needs and self.people is None and self.battles.human is None and len(self.groups) > 1:
             raise InputError(
-                f"{method} needs people's votes, and the store has several: name one with --human: "
+                f"{method} needs people's votes, and the store has several: name one with {setting('human')}: "
                 f"{', '.join(self.groups)}"
             )
 
@@ -443,14 +443,14 @@ def _people_as_reference(source: Source, found: Verdicts) -> People | None:
         if source.reference.suffix:
             return None
         known = f"votes are here of {few(found.groups)}" if found.groups else "there are no votes of people here"
-        raise InputError(f"--reference {name}: no file is called so, and no people; {known}")
+        raise InputError(f"{setting('reference')} {name}: no file is called so, and no people; {known}")
     if not found.groups:
         raise InputError(
-            f"--reference {name}: there are no votes of people here: `venire import votes` brings them into a store, "
-            "and --human NAME names those of a table"
+            f"{setting('reference')} {name}: there are no votes of people here: `venire import votes` brings them into "
+            f"a store, and {setting_with('human', 'NAME')} names those of a table"
         )
     with reading(_store_path(source)) as store:
-        return _chosen_people(store, name, "--reference")
+        return _chosen_people(store, name, setting("reference"))
 
 
 def _store_path(source: Source) -> Path:
@@ -475,7 +475,7 @@ def _with_people(store: Store, found: Verdicts, human: str | None) -> Verdicts:
     groups = tuple(one.name for one in frames.people(store))
     if human is None and len(groups) != 1:
         return replace(found, groups=groups)
-    people = _chosen_people(store, groups[0] if human is None else human, "--human")
+    people = _chosen_people(store, groups[0] if human is None else human, setting("human"))
     battles = replace(found.battles, people=people.battles)
     ballots = None if found.ballots is None else replace(found.ballots, people=people.battles)
     return replace(found, battles=battles, ballots=ballots, people=people, groups=groups)
@@ -497,7 +497,7 @@ def _ratings_by_people(people: People, found: Verdicts) -> tuple[dict[str, float
     models = set(found.battles.models)
     shared = elo.keys() & models
     if models and not shared:
-        raise InputError(f"--reference {people.name}: people voted on none of the models that were judged")
+        raise InputError(f"{setting('reference')} {people.name}: people voted on none of the models that were judged")
     return elo, {
         "file": None,
         "people": people.facts(),

@@ -18,7 +18,7 @@ import numpy as np
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.arena.hints import setting, setting_with
+from venire.arena.hints import setting, setting_of, setting_with
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import (
     NOT,
@@ -188,7 +188,10 @@ def _refuse_bad_row(table: TableFile, theirs: Mapping[str, str]) -> None:
         if place in _ACCEPTED:
             problem = f'"{theirs[place]}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
         else:
-            problem = f'"{theirs[place]}" is empty; fill it in or leave the row out'
+            column = theirs[place]
+            problem = (
+                f'"{column}" is empty; fill it in or leave the row out ({setting_of("where", f"{column}{NOT}", "")})'
+            )
         raise InputError(f"{table.path}: row {row}: {problem}")
     if found := table.connection.execute(query("ballot_twice")).fetchone():
         model, first, again = found

@@ -431,7 +431,7 @@ def _refused(
         what = "a word for a winner and the name of the other model"
         problem = f'"{column}" is "{cell}", {what}; write {sides[0]}, {sides[1]} or tie'
     elif not cell and place not in _ACCEPTED:
-        problem = f'"{column}" is empty; fill it in or leave the row out'
+        problem = f'"{column}" is empty; fill it in or leave the row out ({setting_of("where", f"{column}{NOT}", "")})'
     elif place in _ACCEPTED:
         problem = f'"{column}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
     elif place == "winner" and cell in ("1", "0", "0.5", "1.0", "0.0"):

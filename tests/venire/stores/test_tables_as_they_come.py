@@ -103,6 +103,31 @@ def test_what_names_a_question_is_the_instruction_and_is_said(tmp_path: Path, co
     assert "each row counts as independent" in apart.diagnostics["source"]["notes"][0]
 
 
+def test_orders_are_joined_within_a_question_whatever_it_is_called_and_wherever_the_table_is(tmp_path: Path) -> None:
+    rows = [("oak", "elm", "first"), ("elm", "oak", "second"), ("oak", "fig", "first"), ("fig", "oak", "first")]
+    columns = {name: [row[n] for row in rows * 2] for n, name in enumerate(("first", "second", "verdict"))}
+    questions = [n // 4 for n in range(8)]
+    expected = vn.rate({"instruction_id": questions, **columns})
+    assert (expected.diagnostics["merge"], expected.diagnostics["judgments"]) == ("mean", 4)
+    messages = [[{"role": "user", "content": f"question {n}"}] for n in questions]
+    for named in ({"sample_id": questions}, {"prompt": messages}, {"Question": [f"what is {n}?" for n in questions]}):
+        assert figures(vn.rate({**named, **columns})) == figures(expected)
+    lines = [
+        {"prompt": message, **dict(zip(columns, row, strict=True))}
+        for message, row in zip(messages, rows * 2, strict=True)
+    ]
+    path = written(tmp_path, "\n".join(map(json.dumps, lines)), "verdicts.jsonl")
+    assert figures(vn.rate(path)) == figures(expected)
+
+
+def test_a_question_without_a_text_is_refused_with_the_rows_to_leave_out(venire: Venire, tmp_path: Path) -> None:
+    path = written(tmp_path, "prompt,model_a,model_b,winner\nwhy?,oak,elm,oak\n,elm,oak,oak\nhow?,oak,elm,elm\n")
+    refused = venire("rate", path)
+    assert (refused.code, 'row 2: "prompt" is empty' in refused.err) == (2, True)
+    remedy = refused.err.partition("(")[2].partition(")")[0]
+    assert venire("rate", path, *shlex.split(remedy), "--json").json()["diagnostics"]["judgments"] == 2
+
+
 def test_every_road_says_what_was_taken_as_the_instruction(venire: Venire, tmp_path: Path) -> None:
     path = written(tmp_path, on_questions("question_id"))
     said = "taken as the instruction: question_id"

@@ -299,6 +299,7 @@ def _report(summary: CampaignSummary, paid: frames.CampaignSpending, store: Path
         limits = "; ".join(dict.fromkeys(summary.unaffordable.values()))
         again = "" if store is None else ": with a higher budget the same call asks the rest alone"
         aside = f", {money(paid.unanswered)} of it set aside for calls without an answer" if paid.unanswered else ""
+        aside += f" (`venire store release-unanswered {store}` frees it)" if paid.unanswered and store else ""
         why = f"the budget is reached, {money(paid.nano)} is spent{aside} ({limits}){again}"
     elif summary.ending is Ending.FAILED_STEPS:
         why = f"{progress.failed:,} failed after all their attempts"

@@ -235,9 +235,10 @@ def _copy(
             cells.append(f"cast(? as varchar) as {ours}")
             parameters.append(columns.constants.get(ours))
     named = [columns.theirs[ours] for ours in _NAMED if ours in columns.theirs and ours not in columns.dialect.nested]
+    line = "hash(line)" if columns.dialect.once else "null"  # reads all columns
     select = (
         f"select * exclude (kept) from (select {number} as file, row_number() over () as row, {', '.join(cells)}, "
-        f"{padded_cell(table, named)} as padded, hash(line) as line, {kept[0]} as kept from {table.reader} as line) "
+        f"{padded_cell(table, named)} as padded, {line} as line, {kept[0]} as kept from {table.reader} as line) "
         "where kept"
     )
     with table.errors():

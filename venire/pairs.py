@@ -86,7 +86,7 @@ class Pair(NamedTuple):
 
 
 def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def judge_pairs(
@@ -103,6 +103,8 @@ def judge_pairs(
     environ: Mapping[str, str] | None,
 ) -> list[JudgedPair]:
     """What `venire.judge` does, whose arguments these are."""
+    if not judges:
+        raise InputError("judge: name at least one judge")
     asked = [_asked(one, protocol) for one in judges]
     given = list(read_pairs(pairs, mapping))
     if not given:
@@ -201,6 +203,13 @@ def _checked(place: str, instruction: Any, a: Any, b: Any, reference: Any) -> Pa
     texts = (instruction, a, b)
     if not all(isinstance(text, str) for text in texts) or not isinstance(reference, str | None):
         raise InputError(f"{place}: give the texts instruction, a and b, as a dict or in this order")
+    try:
+        "".join((*texts, reference or "")).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{place}: {error.object[error.start]!r} is half a character, which no provider takes: read the text with "
+            'errors="replace"'
+        ) from None
     if not instruction.strip():
         raise InputError(f"{place}: the instruction is empty: say what a and b are answers to")
     if a == b:

@@ -286,6 +286,8 @@ ROW = ("judge", "winner", "a_first", "b_first", "replies", "cost")
         (("x", "y"), "pair 0: give the texts"),
         ("xyz", "pair 0: give the texts"),
         (("x", "y", "y"), "pair 0: a and b are the same"),
+        ((" ", "x", "y"), "pair 0: the instruction is empty"),
+        (("x\ud800", "x", "y"), "pair 0: .*half a character"),
     ],
 )
 def test_a_pair_that_cannot_be_judged_is_named(pair: Any, said: str) -> None:

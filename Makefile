@@ -19,7 +19,7 @@ help:
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make test-browser  the web pages in a real browser; installs Debian's chromium where there is none"
 	@echo "make test-ray   what runs on Ray, on a cluster of this machine; installs Ray (285 MB) into the environment"
-	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and kill some at each step of a batch; check their books (ROUNDS=200 SEED=0)"
+	@echo "make torture    kill, stop, starve and mislead 200 campaigns, kill some at each step of a batch, and shards that take each other over; check their books (ROUNDS=200 SEED=0)"
 	@echo "make fuzz       a million random and hostile replies to the rules that read verdicts (COUNT=1000000 SECONDS=900)"
 	@echo "make agreement  how often these rules read recorded judges as published; VENIRE_DATA names the records"
 	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
@@ -98,6 +98,7 @@ SEED ?= 0
 torture: install
 	$(BIN)/python -m tests.torture --rounds $(ROUNDS) --seed $(SEED)
 	$(BIN)/python -m tests.torture.waves
+	$(BIN)/python -m tests.torture.shards --seed $(SEED)
 
 COUNT ?= 1000000
 SECONDS ?= 900

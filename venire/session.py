@@ -191,7 +191,7 @@ class Session:
             self.imported = self._import()
             self._refuse_unanswered()
             if self.shard is not None:
-                self.takeover = take_over(self.store, self.whole, self.shard, self._held)
+                self.takeover = take_over(self.store, self.whole, self.shard, self._held, amend=self._amend)
                 self.campaign = self.takeover.campaign
             self.planned, self.rounds = plan(
                 self.store,

@@ -21,6 +21,7 @@ from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.orchestrator.costs.budget import without_spent
 from venire.orchestrator.lanes.routes import route_name
+from venire.orchestrator.planning.amending import rounds_stay
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.planning.sharding import Shard, shard_trials, sharded
 from venire.storage.plans import claims, plans, submissions
@@ -66,11 +67,14 @@ class Takeover:
         return shard_trials(store, campaign, self.shard.of, asked) - elsewhere
 
 
-def take_over(store: Store, campaign: CampaignSettings, shard: Shard, held: ExitStack) -> Takeover:
+def take_over(
+    store: Store, campaign: CampaignSettings, shard: Shard, held: ExitStack, *, amend: bool = False
+) -> Takeover:
     """Claim the shards that are to be taken over, and all that they or this one had claimed before.
 
     `store` is the shard's own and `campaign` the whole one, beside whose store those of all shards lie. Shards whose
-    stores are not there are held by `held`, so that nobody else takes them meanwhile.
+    stores are not there are held by `held`, so that nobody else takes them meanwhile. `amend`: a file that changed
+    since another made calls is accepted for it.
 
     Raises InputError where this shard was itself taken over, or another by a third, where batches of one are out, and
     where a store that was claimed is gone; StoreHeldError where one is in use.
@@ -87,6 +91,8 @@ def take_over(store: Store, campaign: CampaignSettings, shard: Shard, held: Exit
             held.callback(StoreLock.acquire(shard.store(campaign.store, number)).release)
         for number, other in opened.items():
             _refuse_batches(other, name, shard, number)
+            if not amend and claims.owner(other, name) != shard.number:
+                _refuse_change(other, campaign, shard, number)
         for other in opened.values():
             if claims.owner(other, name) != shard.number:
                 claims.assign(other, name, shard.number)
@@ -94,6 +100,8 @@ def take_over(store: Store, campaign: CampaignSettings, shard: Shard, held: Exit
             claims.note_taken(store, name, sorted(opened))
         if own not in (None, shard.number):  # taken back, with all that its taker had
             claims.assign(store, name, shard.number)
+        for other in opened.values():
+            _amend(other, campaign)
         return _brought(campaign, shard, opened, absent)
 
 
@@ -168,6 +176,25 @@ def _refuse_batches(store: Store, name: str, shard: Shard, number: int) -> None:
             f"shard {number} of {shard.of} has {calls:,} calls out in batches, which only it can collect: run it with "
             f"--shard {number}/{shard.of} until they are, then take what it has left"
         )
+
+
+def _refuse_change(store: Store, campaign: CampaignSettings, shard: Shard, number: int) -> None:
+    known = plans.find_campaign(store, campaign.name)
+    if known is not None and known.calls and known.settings != campaign.settings:
+        raise InputError(
+            f"{campaign.path} has changed since shard {number} of {shard.of} made {known.calls:,} calls: put the file "
+            "back, or take that shard with the changes with --amend"
+        )
+
+
+def _amend(store: Store, campaign: CampaignSettings) -> None:
+    """Bring a store that was claimed to the file that its taker goes on with, or they could not be merged."""
+    known = plans.find_campaign(store, campaign.name)
+    if known is None or known.settings == campaign.settings:
+        return
+    begun = [one.phase for one in plans.rounds(store, known.id)]
+    stays = rounds_stay(known.settings, campaign.settings, begun)
+    plans.register(store, campaign, respondents(campaign), (), plan_stays=stays)
 
 
 def _brought(campaign: CampaignSettings, shard: Shard, opened: Mapping[int, Store], absent: Sequence[int]) -> Takeover:

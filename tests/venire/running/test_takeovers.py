@@ -45,8 +45,8 @@ def path(write_campaign: Write) -> Path:
 
 
 @contextmanager
-def opened(path: Path, number: int, *taken: int) -> Iterator[Session]:
-    with Session(load_campaign(path), shard=Shard(number, 4, taken)) as session:
+def opened(path: Path, number: int, *taken: int, amend: bool = False) -> Iterator[Session]:
+    with Session(load_campaign(path), shard=Shard(number, 4, taken), amend=amend) as session:
         yield session
 
 
@@ -170,6 +170,21 @@ def test_a_store_that_was_taken_over_and_is_gone_is_asked_for(path: Path) -> Non
     shard_store(path, 2).rename(path.with_name("away"))
     with pytest.raises(InputError, match="put it back"), opened(path, 1):
         pass
+
+
+def test_a_changed_file_that_the_taker_accepts_is_accepted_for_what_it_took(path: Path) -> None:
+    """The danger: a raised budget that only one store knows of, whose shards can then not be merged."""
+    write_call(path, 2, cost=3_000_000)
+    path.write_text(path.read_text(encoding="utf-8").replace("money = 0.08", "money = 0.16"), encoding="utf-8")
+    with pytest.raises(InputError, match="--amend"), opened(path, 1, 2):
+        pass
+    with opened(path, 1, 2, amend=True) as session:
+        assert session.campaign.budget.money == CAP - 3_000_000
+    kept = []
+    for number in (1, 2):
+        with duckdb.connect(str(shard_store(path, number)), read_only=True) as connection:
+            kept += connection.execute("select text, settings, in_force from campaign").fetchall()
+    assert kept[0] == kept[1], "as stores must be that are merged"
 
 
 def raising(error: BaseException) -> Callable[..., None]:

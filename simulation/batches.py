@@ -74,8 +74,8 @@ class BatchFaults:
     """Share of downloads of answers (0 to 1) that are damaged, drawn, though they come with status 200 and a right
     length; a file is damaged at most twice."""
     strangers: int = 0
-    """How many batches of as many lines somebody else makes on the same account at each call that makes a batch; their
-    lines are not in the ledger."""
+    """How many batches of as many lines somebody else makes on the same account just after each call that makes a
+    batch; their lines are not in the ledger."""
 
     def __post_init__(self) -> None:
         shares = [getattr(self, kind) for kind in _DRAWN]
@@ -234,19 +234,25 @@ class BatchDesk:
         )
         self.batches.append(batch)
         self.created[name or self.digest([line.custom_id for line in lines])] += 1
+        self._make_strangers(form, len(lines), created_at)
         return batch
 
     def _next_id(self) -> str:
         return f"batch_{len(self.batches) + 1:04d}"
 
     def fails_create(self, form: BatchForm, lines: int, created_at: datetime) -> bool:
-        """Whether a call that makes a batch of so many lines fails; somebody else makes theirs just before."""
+        """Whether a call that makes a batch of so many lines fails."""
         self._creates += 1
+        fails = self._creates <= self.faults.failed_creates
+        if fails:
+            self._make_strangers(form, lines, created_at)
+        return fails
+
+    def _make_strangers(self, form: BatchForm, lines: int, created_at: datetime) -> None:
         for _ in range(self.faults.strangers):
             id = self._next_id()
             asked = [BatchLine(f"{id}-{number}", b"{}") for number in range(1, lines + 1)]
             self.batches.append(SimulatedBatch(id, form, "", asked, created_at, self._clock(), is_strange=True))
-        return self._creates <= self.faults.failed_creates
 
     def loses_reply(self) -> bool:
         """Whether the client does not learn of the batch just made."""

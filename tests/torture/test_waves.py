@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.waves import FORMS, STEPS
+from tests.torture.waves import FORMS, STEPS, TROUBLES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FAST = {"openai": "after the create call", "anthropic": "in collecting"}
 ROUNDS = [
     pytest.param(form, step, marks=() if FAST[form] == step else pytest.mark.slow)
     for form in FORMS
-    for step in STEPS
+    for step in (*STEPS, *TROUBLES)
     if (form, step) != ("anthropic", "after the upload")  # requests are sent with the batch
 ]
 
@@ -29,7 +29,7 @@ def torture(form: str, step: str, *words: str) -> tuple[int, str]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("form", "step"), ROUNDS)
-def test_a_kill_at_a_step_of_a_batch_breaks_no_promise(form: str, step: str) -> None:
+def test_a_kill_at_a_step_of_a_batch_or_in_a_trouble_breaks_no_promise(form: str, step: str) -> None:
     code, said = torture(form, step, "--trials", "60", "--wave-size", "25")
     assert code == 0, said
     assert "kept" in said
@@ -38,9 +38,10 @@ def test_a_kill_at_a_step_of_a_batch_breaks_no_promise(form: str, step: str) -> 
 
 @pytest.mark.timeout(300)
 @pytest.mark.slow
-def test_a_build_that_puts_submissions_on_record_when_they_were_sent_is_noticed() -> None:
-    code, said = torture(
-        "openai", "after the create call", "--trials", "60", "--wave-size", "25", "--broken", "submission-unwritten"
-    )
+@pytest.mark.parametrize(
+    ("step", "broken"), [("after the create call", "submission-unwritten"), ("bad downloads", "download-trusted")]
+)
+def test_a_build_that_breaks_a_promise_is_noticed(step: str, broken: str) -> None:
+    code, said = torture("openai", step, "--trials", "60", "--wave-size", "25", "--broken", broken)
     assert code == 1, said
     assert "BROKEN" in said

@@ -3,6 +3,11 @@
 The provider is the embedded server in the rig's own process: it goes on while the campaign's process is killed, and its
 ledger says what was asked. Five lines of a hundred fail, some expire, some are in no file, one answer of each batch
 comes twice and one was asked by nobody; answers come in any order.
+
+Two more troubles are played without these: each download of answers is damaged at first (a web page, cut at a line's
+end, a line cut within), and somebody else makes batches of as many requests on the same account, while calls that make
+ours fail or lose their reply; `venire batch cancel` is then asked for before the campaign goes on. Nothing is asked
+twice then, and nobody else's batch is cancelled.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.batches import BatchFaults
 from venire.simulation.server import JudgeServer, serve_in_thread
 
-__all__ = ["BROKEN", "FORMS", "STEPS", "WaveRound", "play"]
+__all__ = ["BROKEN", "FORMS", "STEPS", "TROUBLES", "Trouble", "WaveRound", "play"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "configs" / "demo"
@@ -42,6 +47,28 @@ _PRICE = TokenPrice(1_000_000_000, 4_000_000_000)
 _MOST_STARTS = 10
 
 FAULTS = BatchFaults(polls=1, failed=0.05, expired=0.02, lost=0.01, duplicated=1, unasked=1, shuffled=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """How batches go at a provider, and the step of the second batch at which the campaign is killed meanwhile."""
+
+    step: str
+    faults: BatchFaults
+    once: bool = True
+    """Whether no line is lost or fails, so that nothing may be asked twice."""
+    cancels: bool = False
+    """Whether `venire batch cancel` is asked for after the kill."""
+
+
+TROUBLES = {
+    "bad downloads": Trouble("in collecting", BatchFaults(polls=1, damaged=1.0, shuffled=True)),
+    "strangers": Trouble(
+        "after it was found",
+        BatchFaults(polls=1, strangers=2, failed_creates=1, lost_replies=2),
+        cancels=True,
+    ),
+}
 
 
 @dataclass(slots=True)
@@ -99,43 +126,33 @@ def judges_key() -> AnswerKey:
 
 
 def play(
-    key: AnswerKey,
-    folder: Path,
-    form: str,
-    step: str,
-    *,
-    trials: int,
-    wave_size: int,
-    broken: str | None = None,
-    faults: BatchFaults = FAULTS,
+    key: AnswerKey, folder: Path, form: str, name: str, *, trials: int, wave_size: int, broken: str | None = None
 ) -> WaveRound:
-    """Kill a campaign at a step of its second batch, go on until it is complete, and compare its books."""
-    found = WaveRound(form, step, trials)
+    """Kill a campaign at a step of its second batch, or in a trouble, go on to its end, and compare its books."""
+    trouble = TROUBLES.get(name) or Trouble(name, FAULTS, once=False)
+    found = WaveRound(form, name, trials)
     begun = time.monotonic()
-    with serve_in_thread(JudgeServer(key, speed=0.0, seed=3, batch_faults=faults)) as server:
+    with serve_in_thread(JudgeServer(key, speed=0.0, seed=3, batch_faults=trouble.faults)) as server:
         path = campaign_file(
             folder / "batched", form, server.base_url, trials=trials, batched=True, wave_size=wave_size
         )
-        found.killed = _start(path, step, broken) == -signal.SIGKILL
+        found.killed = _start(path, trouble.step, broken) == -signal.SIGKILL
+        if trouble.cancels:
+            _venire("batch", "cancel", str(path.with_suffix(".duckdb")))
         code = None
         while code != 0 and found.starts < _MOST_STARTS:
             code = _start(path, None, broken)
             found.starts += 1
         if code != 0:
             found.broken.append(f"a campaign that ends: exit {code} after {found.starts} starts")
+        found.broken += _at_provider(server, trouble)
         entries = list(server.ledger.entries)
         made = sum(server.batches.created.values())
-        # Without a name a batch is known by its lines, and lines that failed may be sent again with just the same
-        # others: there the ledger alone says whether one was sent twice.
-        named = {one.name for one in server.batches.batches}
-        twice = {name: times for name, times in server.batches.created.items() if name in named and times > 1}
     found.batches, found.requests = made, len(entries)
     with serve_in_thread(JudgeServer(key, speed=0.0)) as server:
         live = campaign_file(folder / "live", form, server.base_url, trials=trials, batched=False, wave_size=1)
         if (code := _start(live, None, None)) != 0:
             found.broken.append(f"the same campaign asked live: exit {code}")
-    if twice:
-        found.broken.append(f"a submission is sent once: {twice}")
     with duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True) as store:
         found.broken += _books(store, entries, made)
         mine = store.execute(_VERDICTS).fetchall()
@@ -146,6 +163,24 @@ def play(
         found.broken.append(f"the verdicts of the same campaign asked live: {unlike} rows differ of {len(other)}")
     found.seconds = time.monotonic() - begun
     return found
+
+
+def _at_provider(server: JudgeServer, trouble: Trouble) -> Iterator[str]:
+    """What was done at the provider that should not have been."""
+    # Without a name a batch is known by its lines, and lines that failed may be sent again with just the same
+    # others: there the ledger alone says whether one was sent twice.
+    named = {one.name for one in server.batches.batches}
+    twice = {name: times for name, times in server.batches.created.items() if name in named and times > 1}
+    if twice:
+        yield f"a submission is sent once: {twice}"
+    asked = Counter(entry.key for entry in server.ledger.entries)
+    again = sum(times > 1 for times in asked.values())
+    if trouble.once and again:
+        yield f"no answer that was paid is asked again: {again} of {len(asked)} were"
+    strangers = [one for one in server.batches.batches if one.is_strange]
+    cancelled = sum(one.cancelled for one in strangers)
+    if cancelled:
+        yield f"nobody else's batch is cancelled: {cancelled} of {len(strangers)} were"
 
 
 _VERDICTS = (
@@ -186,11 +221,24 @@ def _books(store: duckdb.DuckDBPyConnection, entries: list[Any], made: int) -> I
 
 def _start(path: Path, step: str | None, broken: str | None) -> int:
     """Run the campaign in a process of its own; returns its exit code."""
-    command = [sys.executable, "-m", "tests.torture.waves", "--child", str(path)]
-    command += ["--step", step] if step else []
-    command += ["--broken", broken] if broken else []
+    words = ["--child", str(path)]
+    words += ["--step", step] if step else []
+    words += ["--broken", broken] if broken else []
+    return _python("-m", "tests.torture.waves", *words)
+
+
+def _venire(*words: str) -> int:
+    return _python("-m", "venire", *words)
+
+
+def _python(*words: str) -> int:
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "ANTHROPIC_KEY": "none"}
+        [sys.executable, *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ANTHROPIC_API_KEY": "none", "ANTHROPIC_KEY": "none"},
     )
     if done.returncode not in (0, -signal.SIGKILL):
         sys.stderr.write(done.stdout + done.stderr)
@@ -288,6 +336,20 @@ def _before_the_end_is_noted() -> None:
     WaveLane._note = wrapped  # type: ignore[method-assign]
 
 
+def _after_it_was_found() -> None:
+    """It is on record that a batch was found in the list, and not yet whose it is."""
+    from venire.orchestrator.run.wave_lane import WaveLane
+
+    note = WaveLane._note
+
+    async def wrapped(self: WaveLane, wave: Any, kind: str, id: str | None = None, detail: str = "") -> None:
+        await note(self, wave, kind, id, detail)
+        if kind == "adopted" or (kind == "sent" and detail):
+            _die()
+
+    WaveLane._note = wrapped  # type: ignore[method-assign]
+
+
 STEPS: dict[str, Callable[[], None]] = {
     "before the row": _before_the_row,
     "after the row": _after_the_row,
@@ -297,6 +359,10 @@ STEPS: dict[str, Callable[[], None]] = {
     "in the commit": _in_the_commit,
     "before its end is noted": _before_the_end_is_noted,
 }
+
+
+IN_TROUBLE = {"after it was found": _after_it_was_found}
+"""Steps that come only in a trouble."""
 
 
 def _unwritten() -> None:
@@ -322,7 +388,14 @@ def _unwritten() -> None:
     WaveLane._send_file = wrapped  # type: ignore[method-assign]
 
 
-BROKEN: dict[str, Callable[[], None]] = {"submission-unwritten": _unwritten}
+def _impatient() -> None:
+    """What a download of answers lacks is taken for lost at once."""
+    from venire.orchestrator.run.wave_lane import WaveLane
+
+    WaveLane._is_patient = lambda *_: False  # type: ignore[method-assign]
+
+
+BROKEN: dict[str, Callable[[], None]] = {"submission-unwritten": _unwritten, "download-trusted": _impatient}
 
 
 def _child(path: Path, step: str | None, broken: str | None) -> None:
@@ -331,7 +404,7 @@ def _child(path: Path, step: str | None, broken: str | None) -> None:
     if broken:
         BROKEN[broken]()
     if step:
-        STEPS[step]()
+        (STEPS | IN_TROUBLE)[step]()
     app(["run", str(path), "--yes", "--poll", "0.05s"])
 
 
@@ -350,7 +423,9 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--wave-size", type=int, default=700)
     parser.add_argument("--form", choices=FORMS)
-    parser.add_argument("--step", choices=STEPS)
+    parser.add_argument(
+        "--step", choices=(*STEPS, *IN_TROUBLE, *TROUBLES), help="a step at which to kill, or a trouble"
+    )
     parser.add_argument("--broken", choices=BROKEN, help="a build with a promise broken on purpose")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -359,7 +434,7 @@ def main() -> int:
         return 0
     key, bad = judges_key(), 0
     for form in FORMS if asked.form is None else (asked.form,):
-        for step in STEPS if asked.step is None else (asked.step,):
+        for step in (*STEPS, *TROUBLES) if asked.step is None else (asked.step,):
             if form == "anthropic" and step == "after the upload":  # requests are sent with the batch
                 continue
             with _folder() as folder:

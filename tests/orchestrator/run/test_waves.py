@@ -367,7 +367,7 @@ def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours_for_good(wa
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
 def test_after_a_failed_create_a_strangers_batch_is_neither_taken_nor_cancelled(waves: Any, form: str) -> None:
-    # Somebody else makes batches of as many requests just before each of ours.
+    # Somebody else makes batches of as many requests just after each of ours.
     waves.serve(failed_creates=1, lost_replies=1, strangers=2, polls=3)
     late = 'max_wait = 0.001\nafter_wait = "start"\n'
     path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nmax_attempts = 9\n{late}'))

@@ -145,7 +145,7 @@ def test_a_batch_that_is_not_proved_to_be_ours_is_never_cancelled(
     path = write('provider = "anthropic"')
     store = path.with_suffix(".duckdb")
     assert venire("run", path, "--yes", "--detach").code == 3
-    stranger, ours = server.batches.batches
+    ours, stranger = server.batches.batches
     assert stranger.is_strange
     for kind, said in (("adopted", "may be somebody else's: not cancelled"), ("mistaken", "not confirmed when it was")):
         with duckdb.connect(str(store)) as opened:

@@ -283,8 +283,9 @@ def _no_models(table: TableFile, side: str, mapping: Mapping[str, str]) -> Input
     """The error of a table without two columns of models; with one it may hold scores or ranks of single models."""
     models = [name for name in table.columns if "model" in name.casefold()]
     ranked = [(ours, name) for name in table.columns for ours in (_SHARE, "rank") if ours in name.casefold()]
+    ranked = ranked if len(ranked) == 1 else [(_SHARE, "COLUMN")]
     other = [(ours, theirs) for ours, theirs in [*(("model", name) for name in models), *ranked] if ours != theirs]
-    if len(models) != 1 or len(ranked) != 1 or not other:
+    if len(models) != 1 or not other or {"winner", "verdict"} & {*table.columns, *mapping}:
         return InputError(f"{table.missing(side, mapping)}; a table of ballots needs the columns model and rank")
     found = ", ".join(list(table.columns)[:30])
     return InputError(

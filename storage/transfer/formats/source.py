@@ -51,7 +51,7 @@ _CSV_REASONS = {
     "Maximum line size": "the line is too long",
     "state machine": "its line ends are mixed, or a quote stands where none may; write it again as RFC 4180",
 }
-_SPACES = " \t\n\r\v\f\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\ufeff"
+_SPACES = " \t\r\n\v\f\u00a0\u3000\ufeff"
 """What is no part of a name where it stands at its ends."""
 _LONGEST_LINE = 64 * 1024 * 1024
 _LONGEST_VALUE = 1024 * 1024 * 1024

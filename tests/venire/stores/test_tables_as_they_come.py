@@ -206,6 +206,8 @@ def test_grades_of_single_answers_are_read_or_their_columns_are_named(venire: Ve
     remedy = refused.err.partition("are read with ")[2]
     assert remedy.strip() == "--map model=model_name --map score=the_score"
     assert venire("rate", path, *shlex.split(remedy)).code == 0
+    unscored = venire("rate", written(tmp_path, "question_id,model,text\n1,oak,a\n1,elm,b\n", "texts.csv")).err
+    assert unscored.strip().endswith("--map score=COLUMN")
 
 
 def test_votes_of_label_studio_are_read_with_who_gave_them_and_what_was_cancelled_is_none(tmp_path: Path) -> None:

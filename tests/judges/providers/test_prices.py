@@ -8,8 +8,9 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from venire.arena.campaigns import TokenPrice
-from venire.judges.providers import vendors
+from venire.judges.providers import PROVIDERS, vendors
 from venire.judges.providers.token_counting import estimate, worst_case
+from venire.judges.providers.vendors import HOMES, find_home, vendor_of
 
 
 @pytest.fixture
@@ -122,3 +123,12 @@ def test_an_entry_is_named_as_it_was_found(table):
     assert vendors.find_model("m", "https://openrouter.ai/api/v1").entry == "openrouter/m"
     assert vendors.find_model("picture") is None
     assert vendors.find_model("unknown") is None
+
+
+@pytest.mark.parametrize("prefix", HOMES)
+def test_a_vendor_known_by_name_is_asked_where_its_prices_are_looked_up(prefix: str) -> None:
+    home = HOMES[prefix]
+    base_url = home.base_url or PROVIDERS[home.provider].home
+    assert base_url is not None
+    assert vendor_of(base_url).prices in (prefix, "")
+    assert find_home(f"{prefix}/some-model") == (home, "some-model")

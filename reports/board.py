@@ -27,6 +27,7 @@ from venire.ratings.inference.one_sided import OneSided, one_sided
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
+from venire.ratings.judges.order_agreement import order_agreement
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
 from venire.ratings.pairwise.components import largest_group, ranked_values, strong_components_of, unrated
 from venire.ratings.pairwise.wins import win_counts
@@ -38,7 +39,7 @@ from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 from venire.reports.plots import board_charts
 from venire.reports.tables import RowTable, html_table
-from venire.reports.wording import alike_text, elo_text, open_intervals_text, pairs_asked_text
+from venire.reports.wording import alike_text, coins_text, elo_text, open_intervals_text, pairs_asked_text
 
 __all__ = [
     "Board",
@@ -183,7 +184,8 @@ class Board(RowTable):
             if any(column):
                 heads.append(name)
                 lines = [[*line, cell] for line, cell in zip(lines, column, strict=True)]
-        notes = list((self.diagnostics.get("source") or {}).get("notes", ()))
+        notes = [self.diagnostics["coins"]["says"]] if "coins" in self.diagnostics else []
+        notes += (self.diagnostics.get("source") or {}).get("notes", ())
         notes += [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
         notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
         notes += [said for said in (open_intervals_text(self.diagnostics), pairs_asked_text(self.diagnostics)) if said]
@@ -305,6 +307,7 @@ def build(
             "agreement_reason": met.reason,
             **_judges_by_elo(judges, judge_elo or {}, origin),
             **_people_facts(judgments, battles.people, chosen),
+            **_coin_facts(battles, chosen),
             **peer_facts(judgments, select_verdicts(battles, chosen).ballots, battles.peers, chosen.level),
         },
     )
@@ -534,6 +537,12 @@ def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | 
         return {}
     found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
     return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}
+
+
+def _coin_facts(battles: Battles, options: Options) -> dict[str, Any]:
+    """The judges of the board that nothing shows to decide better than a coin; empty where there is none."""
+    coins = [one for one in order_agreement(select_verdicts(battles, options), level=options.level) if one.is_coin]
+    return {"coins": {"judges": [asdict(one) for one in coins], "says": coins_text(coins)}} if coins else {}
 
 
 _UNBOUNDED = (

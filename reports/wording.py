@@ -6,9 +6,20 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from venire.arena.wording import interval_text
 from venire.ratings.data.models import alike_names
+from venire.ratings.judges.order_agreement import OrderAgreement
 
-__all__ = ["alike_text", "counted", "elo_text", "few", "open_intervals_text", "pairs_asked_text"]
+__all__ = [
+    "alike_text",
+    "coin_words",
+    "coins_text",
+    "counted",
+    "elo_text",
+    "few",
+    "open_intervals_text",
+    "pairs_asked_text",
+]
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
@@ -66,6 +77,27 @@ def open_intervals_text(facts: Mapping[str, Any]) -> str | None:
         "every model: an interval or a rank that they reach is open. An anchor closes those of the models joined to it "
         "by wins both ways, more judgments close all, and errors by formula, without a bootstrap, have no replicates"
     )
+
+
+def coin_words(one: OrderAgreement) -> str:
+    """How far a judge's two orders agree, with the interval."""
+    between = interval_text(one.lo, one.hi, ".2f")
+    span = f" ({between})" if between else ""
+    return (
+        f"{one.judge}'s verdicts in both orders agree by {one.value or 0.0:.2f}{span} beyond its preference for a place"
+    )
+
+
+def coins_text(coins: Sequence[OrderAgreement]) -> str | None:
+    """What is said of judges that nothing shows to decide better than a coin; None without any."""
+    if not coins:
+        return None
+    if len(coins) == 1:
+        said = coin_words(coins[0])
+    else:
+        names = few([one.judge for one in coins])
+        said = f"verdicts in both orders of {names} do not agree beyond a preference for a place"
+    return f"{said}: no better than a coin, so what {'it says' if len(coins) == 1 else 'they say'} ranks nobody"
 
 
 def pairs_asked_text(facts: Mapping[str, Any]) -> str | None:

@@ -34,6 +34,7 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     """The report's document as Markdown; texts in it are escaped."""
     board = document["board"]
     parts = [f"# {_name(document['title'])}", f"**{_text(document['answer']['sentence'])}**"]
+    parts += [f"**{_text(coins['says'])}**"] if (coins := board["diagnostics"].get("coins")) else []
     parts += _leaderboard(board)
     notes = [*(board["diagnostics"].get("source") or {}).get("notes", ()), *document["notes"]]
     parts += ["\n".join(f"- {_text(one, 500)}" for one in notes[:20])] if notes else []

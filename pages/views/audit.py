@@ -35,7 +35,7 @@ def _links(here: PageContext, finding: Mapping[str, Any], models: Mapping[str, i
         found.append(("replies that could not be read", links.calls(status="unreadable")))
     elif name == "tie-rule":
         found += [("ties", links.calls(winner=0)), ("flips", links.calls(flipped=True))]
-    elif name == "order-effects":
+    elif name in ("order-effects", "better-than-coin"):
         found.append(("flipped battles", links.calls(flipped=True)))
     elif name == "complete":
         found += [("failed", links.calls(status="failed")), ("pending", links.calls(status="pending"))]

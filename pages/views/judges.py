@@ -33,7 +33,16 @@ _CALLED = {"discrimination": "slope", "first": "first place"}
 _SECONDS = 10.0
 
 
-_CHECKS = ("order-effects", "length", "own-family", "drift", "judge-agreement", "alike-judges", "people-agreement")
+_CHECKS = (
+    "order-effects",
+    "length",
+    "own-family",
+    "drift",
+    "better-than-coin",
+    "judge-agreement",
+    "alike-judges",
+    "people-agreement",
+)
 """Checks of the audit that speak of judges."""
 
 

@@ -248,6 +248,7 @@ CHECKS: dict[str, Check] = {
     "length": Check(bias.check_length, "at most", "Do longer answers win?", "chance"),
     "own-family": Check(bias.check_own_family, "at most", "Do judges favour their own?", "chance"),
     "drift": Check(panel.check_drift, "at most", "Do judges change while they judge?", "chance"),
+    "better-than-coin": Check(panel.check_coins, "at least", "Does a judge decide better than a coin?"),
     "judge-agreement": Check(panel.check_agreement, "at least", "Does a judge go its own way?", "chance"),
     "alike-judges": Check(panel.check_alike, "at most", "Are two judges hardly more than one?", "chance"),
     "people-agreement": Check(panel.check_people, "at least", "Does a judge side with people?", "chance"),

@@ -14,9 +14,11 @@ from venire.ratings.agreement.people_agreement import JudgeAndPeople, people_agr
 from venire.ratings.data.people import free_name, with_people
 from venire.ratings.diagnostics.influence import critical_value
 from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
+from venire.ratings.judges.order_agreement import FEWEST_BATTLES, order_agreement
 from venire.reports.audit.finding import Case, Finding
+from venire.reports.wording import coin_words, coins_text
 
-__all__ = ["check_agreement", "check_alike", "check_drift", "check_people"]
+__all__ = ["check_agreement", "check_alike", "check_coins", "check_drift", "check_people"]
 
 _NO_TIMES = "no times are known"
 DRIFT_SHARE = 0.1
@@ -28,8 +30,11 @@ DRIFT_POINTS = 50.0
 ODD_SHARE = 0.5
 """A judge's agreement with the others should reach this part of the others' agreement among themselves."""
 
-MIN_ALPHA = 0.1
-"""Krippendorff's alpha below which the judges agree hardly more than by chance."""
+MIN_ALPHA = 0.667
+"""Krippendorff's alpha from which on he allows tentative conclusions; from 0.8 on data are reliable."""
+
+CHANCE_ALPHA = 0.1
+"""Alpha below which, beyond its interval, the judges agree hardly more than by chance."""
 
 MIN_SAME_WINNER = 0.55
 """Share of votes for a judge's winner, of those that both decided; a judge that draws lots has 0.5."""
@@ -78,6 +83,20 @@ def check_drift(case: Case) -> Finding:
     return Finding(name, habits or moved, figure, DRIFT_SHARE, says, details)
 
 
+def check_coins(case: Case) -> Finding:
+    """Whether every judge's two orders agree more than its preference for a place alone would make them."""
+    name = "better-than-coin"
+    found = [one for one in order_agreement(case.battles) if one.value is not None]
+    if not found:
+        few = f"no judge has {FEWEST_BATTLES} battles, by instruction, that it judged in both orders"
+        return Finding(name, None, None, 0.0, few)
+    least = min(found, key=lambda one: (not one.is_coin, one.value or 0.0, one.judge))
+    coins = [one for one in found if one.is_coin]
+    says = coins_text(coins) or f"{coin_words(least)}: more than a coin's would, as every judge's"
+    details = {"judges": [asdict(one) for one in sorted(found, key=lambda one: (one.value or 0.0, one.judge))[:_SHOWN]]}
+    return Finding(name, bool(coins), round(least.value or 0.0, 6), 0.0, says, details)
+
+
 def check_agreement(case: Case) -> Finding:
     """Whether judges agree beyond chance, and whether one judge disagrees with the rest."""
     name = "judge-agreement"
@@ -88,8 +107,9 @@ def check_agreement(case: Case) -> Finding:
         return Finding(name, None, None, ODD_SHARE, "every verdict is a tie: there are no sides to agree on")
     odd = [one for one in found.judges if (one.behind_lo or 0.0) > 0.0 and _part(one) < ODD_SHARE]
     least = min(odd or found.judges, key=lambda one: (_part(one), one.judge))
-    low = found.alpha.hi is not None and found.alpha.hi < MIN_ALPHA
-    alpha = "none" if found.alpha.value is None else f"{found.alpha.value:.2f}"
+    value = found.alpha.value
+    by_chance = found.alpha.hi is not None and found.alpha.hi < CHANCE_ALPHA
+    alpha = "none" if value is None else f"{value:.2f}"
     says = f"{least.judge} agrees least with the others ({least.agreement:.2f}"
     says += "" if least.behind is None else f", the median judge {least.agreement + least.behind:.2f}"
     says += f"); Krippendorff's alpha is {alpha}"
@@ -98,14 +118,18 @@ def check_agreement(case: Case) -> Finding:
         says += ": judges share what people do not see, or these vote by lot"
     elif odd:
         says += ": it judges by something else, or by nothing"
-    elif low:
+    elif by_chance:
         says += ": together they say hardly more than chance"
+    elif value is not None and value < MIN_ALPHA:
+        says += f": below {MIN_ALPHA}, single verdicts of one judge are no reliable measure"
     details = {
         "alpha": {"value": found.alpha.value, "lo": found.alpha.lo, "hi": found.alpha.hi},
         "judges": [asdict(one) for one in found.judges[:_SHOWN]],
         "left_out": list(found.left_out[:_SHOWN]),
     }
-    return Finding(name, bool(odd) or low, round(_part(least), 6), ODD_SHARE, says, details)
+    if odd or value is None or value >= MIN_ALPHA:
+        return Finding(name, bool(odd), round(_part(least), 6), ODD_SHARE, says, details)
+    return Finding(name, by_chance, round(value, 6), MIN_ALPHA, says, details)
 
 
 def check_alike(case: Case) -> Finding:

@@ -11,7 +11,7 @@ from rich.console import Console
 from venire.arena.wording import interval_text
 from venire.ratings.methods.methods import METHODS
 from venire.render.grades import columns_by_width, show_edits, show_grades
-from venire.render.screen import tabulate
+from venire.render.screen import FAILED, tabulate
 from venire.reports.board import Board, ModelRow
 from venire.reports.comparison import Comparison
 from venire.reports.wording import counted, elo_text, few, open_intervals_text, pairs_asked_text
@@ -88,6 +88,8 @@ def _show_models(screen: Console, board: Board) -> None:
         columns["group"] = [f"{row.group or ''}" for row in board.models]
     shown = {head: cells for head, cells in columns.items() if any(cells)}
     title = f"Leaderboard   {board.method}   verdicts: {board.verdicts}"
+    if coins := board.diagnostics.get("coins"):
+        screen.print(f"WORRY: {plain(coins['says'])}", style=FAILED)
     tabulate(screen, list(shown), list(zip(*shown.values(), strict=True)), name=1, title=title)
 
 

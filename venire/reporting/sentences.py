@@ -68,6 +68,7 @@ QUESTIONS: Mapping[str, str] = {
     "length": "Do longer answers win?",
     "own-family": "Do judges favour models of their own family?",
     "drift": "Did judges change while they judged?",
+    "better-than-coin": "Does every judge decide better than a coin?",
     "judge-agreement": "Does a judge disagree with all others?",
     "alike-judges": "Are two judges so alike that they count as hardly more than one?",
     "people-agreement": "Do judges agree with people?",

@@ -16,9 +16,10 @@ from tests.ratings.peers.test_family_preference import favoured
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.ratings.data.judgments import merge_orders, select_battles
+from venire.reports.audit.audit import word
 from venire.reports.audit.bias import check_length, check_order, check_own_family
 from venire.reports.audit.finding import Case, Finding
-from venire.reports.audit.panel import check_agreement, check_alike, check_drift, check_people
+from venire.reports.audit.panel import check_agreement, check_alike, check_coins, check_drift, check_people
 
 Check = Callable[[Case], Finding]
 CHECKS: tuple[Check, ...] = (check_order, check_length, check_own_family, check_drift, check_agreement, check_alike)
@@ -126,7 +127,9 @@ def test_a_file_that_is_sorted_is_no_drift() -> None:
 
 def test_a_judge_that_draws_lots_is_named() -> None:
     battles = campaign(5, judges=5, instructions=100)
-    assert check_agreement(case(battles)).worry is False
+    honest = check_agreement(case(battles))
+    assert (honest.worry, honest.threshold, word(honest)) == (False, 0.667, "unsure")
+    assert "below 0.667" in honest.says
     found = check_agreement(case(spoiled(battles, 3, None, 1.0)))
     assert found.worry is True
     assert found.says.startswith("judge 3 agrees least")
@@ -137,6 +140,17 @@ def test_a_judge_that_draws_lots_is_named() -> None:
     none = check_agreement(case(replace(battles, label=rng.choice([-1, 1], len(battles.label)).astype(np.int8))))
     assert none.worry is True
     assert "hardly more than chance" in none.says
+
+
+def test_a_judge_that_decides_like_a_coin_is_named() -> None:
+    battles = campaign(5, judges=5, instructions=100)
+    honest = check_coins(case(battles))
+    assert (honest.worry, word(honest)) == (False, "fine")
+    assert (honest.figure or 0.0) > 0.1
+    found = check_coins(case(spoiled(battles, 3, None, 1.0)))
+    assert found.worry is True
+    assert found.says.startswith("judge 3's verdicts in both orders agree by")
+    assert "no better than a coin" in found.says
 
 
 def test_two_judges_that_copy_one_another_are_named() -> None:

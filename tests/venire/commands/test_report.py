@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+import venire as vn
 from venire.pages.report.markdown import plain_markdown
 
 Venire = Callable[..., Any]
@@ -237,6 +239,33 @@ def test_differences_have_intervals_and_none_is_called_a_change(venire: Venire, 
         assert "beyond chance" not in written
         assert "no test of change" in written
     assert venire("report", table, "--against-campaign", "x").code == 2
+
+
+def test_a_judge_that_is_a_coin_is_said_beside_the_headline_on_every_road(venire: Venire, tmp_path: Path) -> None:
+    """Ranks and intervals of lots look like any others: nothing else on a board shows what they are."""
+    path = tmp_path / "coin.csv"
+    names, rng = ("oak", "elm", "ash"), Random(4)
+    lines = ["first,second,verdict,judge,instruction_id"]
+    for number in range(40):
+        for a, b in ((0, 1), (1, 2), (0, 2)):
+            for one, other in ((a, b), (b, a)):
+                winner = "first" if rng.random() < 0.6 else "second"
+                lines.append(f"{names[one]},{names[other]},{winner},coin,q{number}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    told = "no better than a coin"
+    done = venire("rate", path)
+    board = " ".join(done.out.split())
+    assert done.code == 0, done.err
+    assert told in board.split("Leaderboard")[0]
+    coins = venire("rate", path, "--json").json()["diagnostics"]["coins"]
+    assert [one["judge"] for one in coins["judges"]] == ["coin"]
+    assert told in vn.rate(path)._repr_html_()
+    assert told in venire("report", path, "--format", "md").out.split("## Leaderboard")[0]
+    out = tmp_path / "r.html"
+    assert venire("report", path, "-o", out).code == 0
+    assert told in out.read_text(encoding="utf-8").split('id="board"')[0]
+    audit = venire("audit", path, "--check", "better-than-coin", "--json").json()
+    assert audit["worries"] == ["better-than-coin"]
 
 
 def test_two_campaigns_of_one_store_are_held_against_each_other(

@@ -139,6 +139,18 @@ def test_names_that_differ_in_letter_case_are_noted_on_the_page_and_when_a_run_e
     assert [status for status, text in pages if "Strong and strong" in text] == [200]
 
 
+def test_a_judge_that_is_a_coin_is_said_above_the_leaderboard(judged: Callable[..., Path], fits: Fits) -> None:
+    judge = '[[judge]]\nname = "vicuna-13b"\nmodel = "simulated/vicuna-13b@1"'
+    store = judged(instructions=8, judges=judge).with_suffix(".duckdb")
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        status, text = await ready(session, f"{BASE}/leaderboard")
+        assert status == 200
+        assert "no better than a coin" in text.split("<table")[0]
+
+    visit(store, fits=fits, act=act)
+
+
 def test_what_cannot_be_shown_is_a_page_with_a_sentence(store: Path, fits: Fits) -> None:
     cases = {
         "/nowhere": "GET /nowhere",

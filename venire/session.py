@@ -25,10 +25,13 @@ from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, ope
 from venire.judges.providers import PROVIDERS
 from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
+from venire.orchestrator.costs.budget import budgets_left
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.ray_cluster import cluster_of
 from venire.orchestrator.lanes.routes import route_name
+from venire.orchestrator.planning.first_round import left_out_texts
+from venire.orchestrator.planning.oversized import OversizedText
 from venire.orchestrator.planning.plan import plan
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents, with_contexts
@@ -279,6 +282,12 @@ class Session:
     def forecast_long(self) -> tuple[LongForecast, ...]:
         """The remaining prompts that are too long for the judge, by judge."""
         return forecast_long(self.store, self.planned)
+
+    def oversized(self) -> tuple[OversizedText, ...]:
+        """The texts that the plan leaves out since no budget covers a call about them."""
+        budgets = budgets_left(self.store, self.campaign, respondents(self.campaign))
+        found = left_out_texts(self.store, self.campaign, self.prices, budgets)
+        return tuple(one for one in found if one.instruction not in self.planned.design.instructions)
 
     @property
     def progress(self) -> frames.Progress:

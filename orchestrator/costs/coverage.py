@@ -168,8 +168,8 @@ class ChargedBattles:
 def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
     """How many battles, from the start of a list, can be paid, and whose limit is reached; None: all of them.
 
-    The dearest call of the list is left over, since a call is only made when its accounts cover the worst that it may
-    come to.
+    The dearest call so far is left over, since a call is only made when its accounts cover the worst that it may come
+    to: one long text further on does not cut what stands before it.
     """
     accounts: dict[int, tuple[BudgetAccount, list[ChargedBattles]]] = {}
     for one in judges:
@@ -186,19 +186,27 @@ def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
 def _covered(account: BudgetAccount, charged: Sequence[ChargedBattles]) -> int | None:
     """How many of the first battles an account covers; None: all."""
     limits, many = account.limits, len(charged[0].left)
-    worst = [one.cost.call.worst_call(int(one.characters[one.left > 0.0].max(initial=0))) for one in charged]
+    worst = [_worst_calls(one) for one in charged]
     money = [one.left * one.cost.costs(one.characters) for one in charged]
     tokens = [one.left * one.cost.reads(one.characters) for one in charged]
     needs = [
-        (limits.calls, account.calls, 0.0, [one.left * one.cost.calls for one in charged]),
-        (limits.money, account.money, max(call.money for call in worst), money),
-        (limits.tokens, account.tokens, max(call.tokens for call in worst), tokens),
+        (limits.calls, account.calls, np.zeros(many), [one.left * one.cost.calls for one in charged]),
+        (limits.money, account.money, np.max([call[0] for call in worst], axis=0), money),
+        (limits.tokens, account.tokens, np.max([call[1] for call in worst], axis=0), tokens),
     ]
     counts = []
     for limit, used, spare, needed in needs:
         if limit is not None:
             total = np.cumsum(np.sum(needed, axis=0))
-            reached = int(np.searchsorted(total, limit - used - spare + 1e-6, side="right"))
+            reached = int(np.searchsorted(total + spare, limit - used + 1e-6, side="right"))
             counts.append(max(reached, int(np.searchsorted(total, 0.0, side="right"))))  # what is settled is free
     least = min(counts, default=many)
     return None if least >= many else least
+
+
+def _worst_calls(one: ChargedBattles) -> NDArray[np.float64]:
+    """Money and tokens (2, battles) of the dearest call of a list up to each of its battles."""
+    longest = np.maximum.accumulate(np.where(one.left > 0.0, one.characters, 0.0)).astype(np.int64)
+    lengths, place = np.unique(longest, return_inverse=True)
+    calls = [one.cost.call.worst_call(int(length)) for length in lengths]
+    return np.array([[call.money for call in calls], [call.tokens for call in calls]], dtype=np.float64)[:, place]

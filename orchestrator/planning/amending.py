@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.planning import PlanState
@@ -35,6 +35,7 @@ def plan_stays(
     campaign: CampaignSettings,
     known: plans.StoredCampaign,
     judges: Sequence[tuple[JudgeSettings, Respondent]],
+    prices: Mapping[str, TokenPrice],
     *,
     amend: bool,
 ) -> bool:
@@ -46,7 +47,7 @@ def plan_stays(
     same = known.planned and known.settings == campaign.settings
     if not same and not _goes_on(store, campaign, known, judges):
         return False
-    return not _has_grown(store, campaign, known, amend=amend)
+    return not _has_grown(store, campaign, known, prices, amend=amend)
 
 
 def rounds_stay(before: str, after: str, begun: Sequence[str]) -> bool:
@@ -101,12 +102,19 @@ def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _has_grown(store: Store, campaign: CampaignSettings, known: plans.StoredCampaign, *, amend: bool) -> bool:
+def _has_grown(
+    store: Store,
+    campaign: CampaignSettings,
+    known: plans.StoredCampaign,
+    prices: Mapping[str, TokenPrice],
+    *,
+    amend: bool,
+) -> bool:
     """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
     if not (campaign.contestants or campaign.editors) or campaign.writes or (known.calls and not amend):
         return False
     before = read_design(plans.rounds(store, known.id)[0].design)
-    now = design_first_round(store, campaign, {}, budgets_left(store, campaign, respondents(campaign)))[0]
+    now = design_first_round(store, campaign, prices, budgets_left(store, campaign, respondents(campaign)))[0]
     return _made_of(now) != _made_of(before)
 
 

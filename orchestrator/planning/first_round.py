@@ -14,6 +14,12 @@ from venire.arena.records import RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.designs import ExcludedModel, RoundDesign, battle_design, crossed_design
+from venire.orchestrator.planning.oversized import (
+    OversizedText,
+    has_oversized,
+    oversized_texts,
+    without_oversized,
+)
 from venire.orchestrator.planning.plan_state import PlanInputs, payable_battles, policy_state
 from venire.orchestrator.planning.recorded import Recording, judged_pairs, read_recordings, replay_summary
 from venire.orchestrator.policies import POLICIES
@@ -26,6 +32,7 @@ from venire.storage.transfer import importing
 __all__ = [
     "design_crossed",
     "design_first_round",
+    "left_out_texts",
     "needs_other_judges",
     "refuse_phases",
     "select_models",
@@ -47,18 +54,21 @@ def design_first_round(
     """
     if campaign.asks_contestants:
         asked = plans.instruction_catalogue(store)
-        return _design_generation(campaign, asked), asked, {}
+        oversized = oversized_texts(store, campaign, asked, (), prices, budgets)
+        return _design_generation(campaign, asked, oversized), asked, {}
     recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, importing.contestants(store))
     if campaign.pair_judges:
         refuse_phases(campaign, state)
     answers = plans.catalogue(store, state.models, campaign.plan.variants)
+    oversized = oversized_texts(store, campaign, answers, state.models, prices, budgets)
     if campaign.plan.phases[0].policy == RECORDED:
         chosen = _design_recorded(campaign, state, left_out, answers, recordings)
     elif campaign.plan.phases[0].crosses or not campaign.pair_judges:
-        chosen = design_crossed(campaign, state, left_out, answers)
+        chosen = design_crossed(campaign, state, left_out, answers, oversized)
     else:
-        drawn = _common_instructions(campaign, state.models, answers, np.random.default_rng(campaign.seed))
+        rng = np.random.default_rng(campaign.seed)
+        drawn = without_oversized(_common_instructions(campaign, state.models, answers, rng), oversized)
         inputs = PlanInputs(store, campaign, state.models, drawn, answers, recordings, prices)
         chosen = replace(_design_battles(inputs, state.elo, budgets, estimates), left_out=left_out)
     _refuse_without_reference(campaign, chosen, answers)
@@ -81,12 +91,34 @@ def design_given(
     return chosen, answers, {}
 
 
-def _design_generation(campaign: CampaignSettings, asked: Catalogue) -> RoundDesign:
+def left_out_texts(
+    store: Store, campaign: CampaignSettings, prices: Mapping[str, TokenPrice], budgets: Mapping[str, BudgetView]
+) -> tuple[OversizedText, ...]:
+    """Of the instructions that a first round draws, the texts that no budget covers, and that it leaves out."""
+    if not has_oversized(store, campaign, prices, budgets) or campaign.plan.phases[0].policy == RECORDED:
+        return ()
+    rng, models = np.random.default_rng(campaign.seed), tuple[str, ...]()
+    if campaign.asks_contestants:
+        asked = plans.instruction_catalogue(store)
+        drawn = _draw_instructions(campaign, sorted(asked.instructions), "there are only", rng)
+    else:
+        models = select_models(campaign, importing.contestants(store))[0].models
+        asked = plans.catalogue(store, models)
+        drawn = _common_instructions(campaign, models, asked, rng)
+    found = [
+        one for one in oversized_texts(store, campaign, asked, models, prices, budgets) if one.instruction in drawn
+    ]
+    return tuple(found) if len(found) < len(drawn) else ()
+
+
+def _design_generation(campaign: CampaignSettings, asked: Catalogue, oversized: Sequence[OversizedText]) -> RoundDesign:
     """All instructions that are drawn, put to the contestants."""
     if not asked.instructions:
         raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
     rng = np.random.default_rng(campaign.seed)
-    drawn = _draw_instructions(campaign, sorted(asked.instructions), "there are only", rng)
+    drawn = without_oversized(
+        _draw_instructions(campaign, sorted(asked.instructions), "there are only", rng), oversized
+    )
     names = tuple(judge.name for judge in campaign.judges)
     return RoundDesign((), drawn, names, (), phase=campaign.plan.phases[0].name)
 
@@ -128,14 +160,20 @@ def select_models(
 
 
 def design_crossed(
-    campaign: CampaignSettings, state: PlanState, left_out: tuple[ExcludedModel, ...], answers: Catalogue
+    campaign: CampaignSettings,
+    state: PlanState,
+    left_out: tuple[ExcludedModel, ...],
+    answers: Catalogue,
+    oversized: Sequence[OversizedText] = (),
 ) -> RoundDesign:
     """Matchups by the campaign's first policy, where it crosses, and instructions drawn with the campaign's seed.
+
+    Those of `oversized` texts are left out.
 
     Raises InputError when the models have no instructions, or too few, in common.
     """
     rng = np.random.default_rng(campaign.seed)
-    drawn = _common_instructions(campaign, state.models, answers, rng)
+    drawn = without_oversized(_common_instructions(campaign, state.models, answers, rng), oversized)
     phase = campaign.plan.phases[0]
     if not campaign.pair_judges:
         return RoundDesign((), drawn, state.models, left_out, phase=phase.name)

@@ -73,7 +73,7 @@ def plan_campaign(
     """
     judges = respondents(campaign)
     known = plans.find_campaign(store, campaign.name)
-    if battles is None and known is not None and plan_stays(store, campaign, known, judges, amend=amend):
+    if battles is None and known is not None and plan_stays(store, campaign, known, judges, prices or {}, amend=amend):
         refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=True)
     else:

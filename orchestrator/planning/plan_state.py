@@ -13,6 +13,7 @@ import numpy as np
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
+from venire.judges.context_window import TRUNCATIONS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_costs, call_costs
 from venire.orchestrator.costs.coverage import ChargedBattles, affordable
@@ -26,7 +27,10 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PlanInputs", "payable_battles", "policy_state"]
+__all__ = ["PlanInputs", "payable_battles", "policy_state", "text_lengths"]
+
+
+_MAX_CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +57,7 @@ class PlanInputs:
     @cached_property
     def lengths(self) -> TextLengths:
         """Characters of all texts."""
-        return _text_lengths(self.store, self.answers, self.models, self.instructions)
+        return text_lengths(self.store, self.answers, self.models, self.instructions)
 
     @cached_property
     def costs(self) -> tuple[BattleCost, ...]:
@@ -115,11 +119,14 @@ class PlanInputs:
         return _codes([battle for battle in found if battle not in barred])
 
     def characters(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
-        """How much text each of some battles (battles, 3) shows a judge."""
+        """How much text each of some battles (battles, 3) shows a judge; if it cuts, what fits its context."""
         asked_text = self.lengths.referenced if cost.needs_reference else self.lengths.instructions
         shown = self.lengths.completions
         a, b, place = battles.T
-        return np.asarray(asked_text[place] + shown[a, place] + shown[b, place])
+        judge, characters = cost.call.judge, np.asarray(asked_text[place] + shown[a, place] + shown[b, place])
+        if judge.context is None or judge.options.get("too_long", "error") not in TRUNCATIONS:
+            return characters
+        return np.asarray(np.minimum(characters, judge.context * _MAX_CHARACTERS_A_TOKEN))
 
     def left(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """The share (battles,) of the trials of some battles (battles, 3) that a judge has not settled yet."""
@@ -245,7 +252,7 @@ def _codes(battles: Sequence[tuple[int, ...]]) -> NDArray[np.int32]:
     return np.array(battles, dtype=np.int32).reshape(-1, 3)
 
 
-def _text_lengths(store: Store, answers: Catalogue, models: Sequence[str], instructions: Sequence[str]) -> TextLengths:
+def text_lengths(store: Store, answers: Catalogue, models: Sequence[str], instructions: Sequence[str]) -> TextLengths:
     """How long the texts of some models and instructions are, in that order; NaN where a completion is missing."""
     numbers = [answers.instructions[name][0] for name in instructions]
     plain, referenced = (by_number(store, "instruction_lengths", of)[numbers] for of in ("characters", "referenced"))

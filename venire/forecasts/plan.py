@@ -70,10 +70,12 @@ def _phases(campaign: CampaignSettings, planned: PlannedCampaign) -> dict[str, A
 
 
 def plan_warnings(session: Session) -> Iterator[str]:
-    """Warnings about prices that are hardly true, answers of a lost run and too few instructions, a sentence each."""
+    """Warnings about prices that are hardly true, answers of a lost run, texts that no budget covers and too few
+    instructions: a sentence each."""
     yield from price_warnings(session.campaign.judges)
     if (held := session.left_with_actors) is not None:
         yield held
+    yield from map(str, session.oversized())
     many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
     if not session.campaign.pair_judges:
         return

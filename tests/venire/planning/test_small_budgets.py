@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,55 @@ def test_a_plan_that_is_refused_leaves_no_store_and_takes_none_away(venire: Veni
     assert venire("plan", write_campaign()).code == 0
     assert venire("plan", write_campaign(instructions=99)).code == 2
     assert path.with_suffix(".duckdb").exists()
+
+
+def enlarge(table: Path, column: str) -> dict[str, str]:
+    """Make the first text of a table four million characters long; its row."""
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    rows[0][column] = "word" * 1_000_000
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return dict(rows[0])
+
+
+@pytest.mark.parametrize("limit", ["money = 20", "tokens = 2000000"])
+@pytest.mark.parametrize("battles", [True, False])
+def test_one_text_that_no_budget_covers_is_named_and_the_others_are_planned(
+    venire: Venire, write_campaign: Write, *, battles: bool, limit: str
+) -> None:
+    """What is kept free for the dearest call of a plan was more than there is, and cut 200 battles to one."""
+    path = write_campaign(judge=PRICED, instructions=16, more=f"[budget]\n{limit}")
+    path = in_rounds(path) if battles else path
+    before = venire("plan", path, "--json").json()
+    row = enlarge(path.parent / "completions.jsonl", "completion")
+    path.with_suffix(".duckdb").unlink()
+    plan = venire("plan", path, "--json").json()
+    (sentence,) = [one for one in plan["warnings"] if one.startswith("left out: ")]
+    assert f"the answer of {row['model']!r} to instruction {row['instruction_id']!r}" in sentence
+    assert "about 1,000,000 tokens" in sentence
+    assert plan["trials"] >= (before["trials"] if battles else before["trials"] * 15 // 16)
+    assert venire("plan", path, "--json").json()["warnings"] == plan["warnings"]
+
+
+def test_a_run_asks_what_is_planned_beside_such_a_text_and_ends_complete(venire: Venire, write_campaign: Write) -> None:
+    path = in_rounds(write_campaign(instructions=16, more="[budget]\ntokens = 900000"))
+    row = enlarge(path.parent / "completions.jsonl", "completion")
+    done = venire("run", path, "--yes")
+    assert done.code == 0, done.err
+    assert f"the answer of {row['model']!r} to instruction {row['instruction_id']!r}" in " ".join(done.err.split())
+
+
+def test_an_instruction_that_no_budget_covers_is_named_and_not_asked_of_contestants(
+    venire: Venire, folder: Path
+) -> None:
+    path = folder / "peers.toml"
+    path.write_text(
+        'name = "peers"\n[data]\ninstructions = "instructions.jsonl"\n[plan]\npolicy = "all-pairs"\n'
+        "[budget]\ntokens = 900000\n[budget.generation]\ntokens = 900000\n"
+        '[[contestant]]\nname = "claude-v1"\nmodel = "simulated/claude-v1@1"\nelo = 1100\n'
+        '[[judge]]\nname = "gpt-4-0613"\nmodel = "simulated/gpt-4-0613@1"\n',
+        encoding="utf-8",
+    )
+    row = enlarge(folder / "instructions.jsonl", "instruction")
+    done = venire("generate", path, "--yes")
+    assert done.code == 0, done.err
+    assert f"left out: instruction {row['instruction_id']!r} has about 1,000,0" in " ".join(done.err.split())

@@ -54,7 +54,7 @@ def overview(here: PageContext) -> dict[str, Any]:
         "judges": judges,
         "spent": spent,
         "paid": paid,
-        "budgets": _budgets(budget, live, spent.calls, paid),
+        "budgets": _budgets(budget, live, spent, paid),
         "forecast": forecast,
         "routes": routes,
         "live_routes": {one["route"]: one for one in (live or {}).get("lanes", ())},
@@ -69,35 +69,20 @@ def overview(here: PageContext) -> dict[str, Any]:
     }
 
 
-def _budgets(limits: Mapping[str, Any], live: Mapping[str, Any] | None, calls: int, paid: int) -> list[dict[str, Any]]:
+def _budgets(
+    limits: Mapping[str, Any], live: Mapping[str, Any] | None, spent: frames.CampaignSpending, paid: int
+) -> list[dict[str, Any]]:
     """Each limit of the campaign and of its judges: what is used, reserved and left."""
     if live is not None and "budgets" in live:
         return [dict(one) for one in live["budgets"]]
+    used = {"money": paid, "calls": spent.calls, "tokens": spent.input_tokens + spent.output_tokens}
     found = []
-    if limits.get("money") is not None:
-        limit = float(limits["money"]) * 1e9
-        found.append(
-            {
-                "whose": "the budget",
-                "unit": "money",
-                "limit": limit,
-                "used": paid,
-                "reserved": 0,
-                "left": limit - paid,
-            }
-        )
-    if limits.get("calls") is not None:
-        limit = int(limits["calls"])
-        found.append(
-            {
-                "whose": "the budget",
-                "unit": "calls",
-                "limit": limit,
-                "used": calls,
-                "reserved": 0,
-                "left": limit - calls,
-            }
-        )
+    for unit, now in used.items():
+        if limits.get(unit) is not None:
+            limit = float(limits[unit]) * 1e9 if unit == "money" else int(limits[unit])
+            found.append(
+                {"whose": "the budget", "unit": unit, "limit": limit, "used": now, "reserved": 0, "left": limit - now}
+            )
     return found
 
 

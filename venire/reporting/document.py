@@ -378,6 +378,7 @@ def _campaign_sentences(store: Store, campaign: frames.CampaignRow) -> list[str]
     limits = [
         *([f"{budget['calls']:,} calls"] if budget.get("calls") is not None else []),
         *([f"${budget['money']}"] if budget.get("money") is not None else []),
+        *([f"{budget['tokens']:,} tokens"] if budget.get("tokens") is not None else []),
     ]
     if limits:
         found.append(f"Its budget was {' and '.join(limits)}.")

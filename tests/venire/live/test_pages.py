@@ -151,6 +151,22 @@ def test_a_judge_that_is_a_coin_is_said_above_the_leaderboard(judged: Callable[.
     visit(store, fits=fits, act=act)
 
 
+def test_a_budget_of_tokens_is_on_the_overview_and_in_the_report(
+    judged: Callable[..., Path], venire: Callable[..., Any], fits: Fits
+) -> None:
+    store = judged(more="[budget]\ntokens = 90_000_000").with_suffix(".duckdb")
+    seen = []
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        seen.append(await ready(session, f"{BASE}/overview"))
+
+    visit(store, fits=fits, act=act)
+    assert "tokens left of 90,000,000" in seen[0][1]
+    assert "no budget is set" not in seen[0][1]
+    assert any("90,000,000 tokens" in one for one in venire("report", store, "--format", "json").json()["how"])
+    assert "90,000,000 tokens" in venire("report", store, "--format", "md").out
+
+
 def test_what_cannot_be_shown_is_a_page_with_a_sentence(store: Path, fits: Fits) -> None:
     cases = {
         "/nowhere": "GET /nowhere",

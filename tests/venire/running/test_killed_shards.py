@@ -64,7 +64,8 @@ select t.trial_key, a.step, a.text, a.cost, a.input_tokens, a.output_tokens
 VERDICTS = """
 select t.trial_key, r.parser, v.status, v.rule, v.label, v.score, v.cost - coalesce(u.nano, 0)
   from verdict v join trial t on t.id = v.trial join reading r on r.id = v.reading
-  left join (select trial, sum(reserved) nano from attempt where cost is null group by trial) u on u.trial = v.trial
+  left join (select trial, sum(coalesce(cost, reserved)) nano from attempt where fault <> 0 group by trial) u
+    on u.trial = v.trial
   order by all
 """
 """Every verdict with what its answered calls cost."""
@@ -124,8 +125,9 @@ def ask(store: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def money(store: Path) -> tuple[int, int]:
-    """What a store accounts for, and the part that is set aside for calls without an answer (nano-dollars)."""
-    ((nano, unanswered),) = ask(store, "select nano, unanswered from spend")
+    """What a store accounts for, and the part of calls without an answer on record (nano-dollars)."""
+    lost = "(select coalesce(sum(coalesce(cost, reserved)), 0)::bigint from attempt where fault <> 0)"
+    ((nano, unanswered),) = ask(store, f"select nano, {lost} from spend")
     return nano, unanswered
 
 

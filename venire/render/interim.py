@@ -148,8 +148,8 @@ def _show_models(screen: Console, analysis: InterimAnalysis, title: str) -> None
         screen.print(f"and {len(rows) - _MAX_MODELS} more models")
     if any(one.low is not None and one.high is not None for one in rows):
         screen.print(
-            f"now: right for {level} of models if this were the only look, as intervals of a leaderboard are; at any look: "
-            "wider, for stopping: right however often one looks, and whenever one stops",
+            f"now: right for {level} of models if this were the only look, as intervals of a leaderboard are; at any "
+            "look: wider, for stopping: right however often one looks, and whenever one stops",
             style="dim",
         )
 

@@ -99,6 +99,8 @@ torture: install
 	$(BIN)/python -m tests.torture --rounds $(ROUNDS) --seed $(SEED)
 	$(BIN)/python -m tests.torture.waves
 	$(BIN)/python -m tests.torture.shards --seed $(SEED)
+	@if $(BIN)/python -c 'import ray' 2>/dev/null; then $(BIN)/python -m tests.torture.actors --helpers --trials 1900; \
+		else echo "Ray's own processes are not killed: make test-ray installs Ray"; fi
 
 COUNT ?= 1000000
 SECONDS ?= 900

@@ -2,8 +2,11 @@
 
 A campaign is asked by four actors of a Ray cluster, before a simulated provider in a process of its own whose ledger
 says what was asked, and when. One actor is killed again and again, one is stopped for longer than its lease, and the
-coordinator is killed once and started again. At the end the store is held against the ledger and against the same
-campaign as this process alone asks it.
+coordinator is killed once and started again; of several nodes one is lost. At the end the store is held against the
+ledger and against the same campaign as this process alone asks it.
+
+With `--helpers` the campaign is asked in a cluster of its own command, of which Ray's own processes are killed, one of
+each kind, and then its actors while the control service is gone.
 """
 
 from __future__ import annotations
@@ -20,15 +23,16 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from tests.torture.clusters import RayCluster, ray_nodes
+from tests.torture.clusters import HELPERS, RayCluster, own_cluster, ray_nodes
 from tests.torture.processes import fork
 from venire.arena.campaigns import TokenPrice
 from venire.configs.loading import load_campaign
@@ -37,7 +41,7 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.ledger import Ledger, read_ledger
 from venire.simulation.server import JudgeServer
 
-__all__ = ["ActorRound", "play"]
+__all__ = ["ActorRound", "play", "play_helpers"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "configs" / "demo"
@@ -49,6 +53,8 @@ _MINUTE = 60.0
 _OWN_NETWORK = "VENIRE_OWN_NETWORK"
 _CALLS = 2
 """Of a trial."""
+_APART = 8.0
+"""Seconds between two kills of Ray's own processes, so that what the first has led to is seen."""
 
 
 @dataclass(slots=True)
@@ -58,6 +64,8 @@ class ActorRound:
     trials: int
     actors_killed: int = 0
     stopped_seconds: float = 0.0
+    helpers_killed: list[str] = field(default_factory=list)
+    """Of Ray's own processes, by kind."""
     starts: int = 0
     requests: int = 0
     asked_twice: int = 0
@@ -155,6 +163,18 @@ class _Torment:
         if there := [pid for pid in self.cluster.actors() if pid not in self.stopped]:
             os.kill(self.random.choice(there), signal.SIGKILL)
             self.found.actors_killed += 1
+
+    def kill_actors(self) -> None:
+        """Kill all of them."""
+        for pid in self.cluster.actors():
+            os.kill(pid, signal.SIGKILL)
+            self.found.actors_killed += 1
+
+    def kill_helper(self, kind: str) -> None:
+        """Kill one of Ray's own processes, where there is one of the kind."""
+        for pid in self.cluster.helpers(kind)[:1]:
+            os.kill(pid, signal.SIGKILL)
+            self.found.helpers_killed.append(kind)
 
     def stop_actor(self) -> None:
         """Stop one."""
@@ -277,48 +297,98 @@ def play(
     speed: float = 20.0,
 ) -> ActorRound:
     """Torment one campaign; with `seconds` an actor is killed that often apart, else at parts of the calls."""
-    began = time.monotonic()
-    found = ActorRound(-(-trials // _TRIALS_A_REPEAT) * _TRIALS_A_REPEAT, limit=limit)
-    data = campaign_file(folder / "data", "http://127.0.0.1:9/v1", trials=1, limit=None, concurrency=1)
-    key = answer_key(load_campaign(data))
-    with ExitStack() as stack:
-        served = folder / "served"
-        served.mkdir()
-        with _provider(key, served, 0.0) as address:
-            local = campaign_file(folder / "local", address, trials=trials, limit=None, concurrency=concurrency)
-            with Session(load_campaign(local)) as session:
-                session.run()
-        address = stack.enter_context(_provider(key, folder, speed))
-        path = campaign_file(folder / "campaign", address, trials=trials, limit=limit, concurrency=concurrency)
+    with (
+        _stage(folder, trials=trials, limit=limit, concurrency=concurrency, speed=speed) as stage,
+        ExitStack() as stack,
+    ):
         cluster = stack.enter_context(ray_nodes(nodes))
         words = ["--engine", f"ray:{cluster.address}", "--actors", str(actors), "--lease", f"{lease:g}s"]
-        torment = _Torment(found, cluster, path, folder, words)
-        whole = _CALLS * found.trials
+        torment = _Torment(stage.found, cluster, stage.campaign, folder, words)
+        whole = _CALLS * stage.found.trials
         begin = time.monotonic()
         if seconds is None:
             at, progress = [part * whole for part in (0.1, 0.2, 0.2, 0.5, 0.7)], lambda: float(torment.asked())
         else:
             at, progress = [part * seconds for part in (1.0, 1.3, 1.3, 2.5, 3.0)], lambda: time.monotonic() - begin
-        schedule = [
-            (at[0], 0.0, torment.kill_actor),
-            (at[1], 0.0, torment.stop_actor),
-            (at[2], 2.0 * lease, torment.wake_actor),
-            *([] if seconds is None else [(2.0 * seconds, 0.0, torment.kill_actor)]),
-            (at[3], 0.0, torment.kill_coordinator),
-            (at[4], 0.0, torment.kill_actor),
-        ]
+        stage.end(
+            torment,
+            [
+                (at[0], 0.0, torment.kill_actor),
+                (at[1], 0.0, torment.stop_actor),
+                (at[2], 2.0 * lease, torment.wake_actor),
+                *([] if seconds is None else [(2.0 * seconds, 0.0, torment.kill_actor)]),
+                (at[3], 0.0, torment.kill_coordinator),
+                (at[4], 0.0, torment.kill_actor),
+                *([] if nodes == 1 else [(at[4], lease, partial(torment.kill_helper, "raylet"))]),
+            ],
+            progress,
+        )
+    return stage.found
+
+
+def play_helpers(
+    folder: Path, *, trials: int, kinds: Sequence[str] = tuple(HELPERS), actors: int = 2, concurrency: int = 24
+) -> ActorRound:
+    """Torment one campaign in a cluster of its own command by killing Ray's own processes, a kind after the other.
+
+    At last its actors are killed, where the control service that would start them again is gone.
+    """
+    with _stage(folder, trials=trials, limit=60_000, concurrency=concurrency, speed=20.0) as stage:
+        words = ["--engine", "ray", "--actors", str(actors)]
+        torment = _Torment(stage.found, own_cluster(), stage.campaign, folder, words)
+        kills: list[Callable[[], None]] = [partial(torment.kill_helper, kind) for kind in kinds]
+        if kinds[-1] == "control service":
+            kills += [torment.kill_actor, torment.kill_actors]
+        part = _CALLS * stage.found.trials / (2 + len(kills))
+        schedule = [((1 + number) * part, _APART, kill) for number, kill in enumerate(kills)]
+        stage.end(torment, schedule, lambda: float(torment.asked()))
+    return stage.found
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A campaign to be tormented, the provider that it asks, and the same as one process asked it."""
+
+    found: ActorRound
+    campaign: Path
+    local: Path
+    folder: Path
+
+    def end(
+        self,
+        torment: _Torment,
+        schedule: list[tuple[float, float, Callable[[], None]]],
+        progress: Callable[[], float],
+    ) -> None:
+        """Play a schedule to its end, and note what is wrong with the end."""
+        broken = self.found.broken
         code = torment.play(schedule, progress)
-        if len(torment.left) and not code:
-            found.broken.append(
-                f"the campaign ended before {len(torment.left)} of the things that were to be done to it"
-            )
+        if left := len(torment.left):
+            broken.append(f"the campaign ended before {left} of the things that were to be done to it")
         if code != 0:
-            found.broken.append(f"the campaign ended with {code}: {(folder / 'run.out').read_text()[-2000:]}")
-        if cluster.actors():
-            found.broken.append("actors are left when the campaign has ended")
+            broken.append(f"the campaign ended with {code}: {(self.folder / 'run.out').read_text()[-2000:]}")
+        if torment.cluster.actors():
+            broken.append("actors are left when the campaign has ended")
+
+
+@contextmanager
+def _stage(folder: Path, *, trials: int, limit: int, concurrency: int, speed: float) -> Iterator[_Stage]:
+    """A campaign as one process asks it, then the same to be tormented; its books are checked at the end."""
+    began = time.monotonic()
+    found = ActorRound(-(-trials // _TRIALS_A_REPEAT) * _TRIALS_A_REPEAT, limit=limit)
+    data = campaign_file(folder / "data", "http://127.0.0.1:9/v1", trials=1, limit=None, concurrency=1)
+    key = answer_key(load_campaign(data))
+    served = folder / "served"
+    served.mkdir()
+    with _provider(key, served, 0.0) as address:
+        local = campaign_file(folder / "local", address, trials=trials, limit=None, concurrency=concurrency)
+        with Session(load_campaign(local)) as session:
+            session.run()
+    with _provider(key, folder, speed) as address:
+        path = campaign_file(folder / "campaign", address, trials=trials, limit=limit, concurrency=concurrency)
+        yield _Stage(found, path, local, folder)
     _check(found, path.with_suffix(".duckdb"), local.with_suffix(".duckdb"), folder)
     found.seconds = time.monotonic() - began
-    return found
 
 
 def main() -> int:
@@ -331,23 +401,29 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two kills; 0: by parts of the calls")
     parser.add_argument("--limit", type=int, default=10_800, help="requests a minute that the campaign may send")
     parser.add_argument("--keep", type=Path, help="a folder to leave everything in")
+    parser.add_argument("--helpers", action="store_true", help="kill Ray's own processes in a cluster of the command")
     given = parser.parse_args()
-    if given.nodes > 1 and _OWN_NETWORK not in os.environ:  # several nodes listen on all addresses
+    if (
+        not given.helpers and given.nodes > 1 and _OWN_NETWORK not in os.environ
+    ):  # several nodes listen on all addresses
         os.environ[_OWN_NETWORK] = "1"
         command = " ".join(shlex.quote(one) for one in (sys.executable, "-m", "tests.torture.actors", *sys.argv[1:]))
         os.execvp("unshare", ["unshare", "-rn", "sh", "-c", f"ip link set lo up && exec {command}"])
     with ExitStack() as stack:
         folder = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="venire-actors-")))
         folder.mkdir(parents=True, exist_ok=True)
-        found = play(
-            folder,
-            trials=given.trials,
-            actors=given.actors,
-            nodes=given.nodes,
-            lease=given.lease,
-            seconds=given.every or None,
-            limit=given.limit,
-        )
+        if given.helpers:
+            found = play_helpers(folder, trials=min(given.trials, 2_000))
+        else:
+            found = play(
+                folder,
+                trials=given.trials,
+                actors=given.actors,
+                nodes=given.nodes,
+                lease=given.lease,
+                seconds=given.every or None,
+                limit=given.limit,
+            )
         sys.stdout.write(_told(found))
     return 1 if found.broken else 0
 
@@ -356,6 +432,7 @@ def _told(found: ActorRound) -> str:
     lines = [
         f"{found.trials:,} trials, {found.requests:,} requests, {found.asked_twice:,} of them asked again",
         f"{found.actors_killed} actors killed, one stopped for {found.stopped_seconds:.0f} s, {found.starts} starts",
+        f"Ray's own processes killed: {', '.join(found.helpers_killed) or 'none'}",
         f"{found.unanswered:,} calls without an answer on record",
         f"fullest minute {found.fullest_minute:,} requests of {found.limit:,}",
         f"${found.spent / 1e9:.4f} spent, ${found.local / 1e9:.4f} by one process",

@@ -21,12 +21,22 @@ from uuid import uuid4
 
 from tests.processes import marked
 
-__all__ = ["LOOPBACK", "RayCluster", "ray_nodes"]
+__all__ = ["HELPERS", "LOOPBACK", "RayCluster", "own_cluster", "ray_nodes"]
 
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Where this variable is 0, Ray keeps to 127.0.0.1, and to one node; its own default elsewhere than on Linux."""
 _MARK = "VENIRE_TEST_CLUSTER"
 _UP_SECONDS = 60.0
+HELPERS = {
+    "log monitor": "/log_monitor.py",
+    "autoscaler's monitor": "/monitor.py",
+    "dashboard": "/dashboard.py",
+    "dashboard agent": "ray::DashboardAgent",
+    "runtime environment agent": "ray::RuntimeEnvAgent",
+    "raylet": "/raylet/raylet ",
+    "control service": "/gcs_server ",
+}
+"""Ray's own processes on a machine, and what tells the command of each; those that it has not are passed over."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class RayCluster:
     @property
     def environ(self) -> dict[str, str]:
         """Variables of whoever speaks to it: its token, and whether it keeps to loopback."""
+        if not self.address:
+            return {_MARK: self.mark}
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.mark}
         return token | {LOOPBACK: "1" if self.several else "0"}
 
@@ -51,9 +63,24 @@ class RayCluster:
         """The processes in which actors ask."""
         return [pid for pid, command in marked(f"{_MARK}={self.mark}") if command.startswith("ray::RayAsker")]
 
+    def helpers(self, kind: str) -> list[int]:
+        """Ray's own processes of one kind, but for the raylet of the first of several nodes.
+
+        Agents write their title over their environment: they are known by the raylet that started them.
+        """
+        mine = dict(marked(f"{_MARK}={self.mark}"))
+        mine |= {pid: command for pid, command, parent in _titled() if parent in mine}
+        found = [pid for pid, command in mine.items() if HELPERS[kind] in f"{command} "]
+        return [pid for pid in found if not self.several or " --head" not in mine[pid]]
+
     def memory(self, *others: int) -> int:
         """Bytes that the cluster and some other processes have for themselves, shared pages divided among them."""
         return sum(_proportional(pid) for pid in {*self.processes(), *others})
+
+
+def own_cluster() -> RayCluster:
+    """The cluster that a command will start itself, known by its mark alone."""
+    return RayCluster("", uuid4().hex, several=False)
 
 
 @contextmanager
@@ -110,6 +137,15 @@ def _end(cluster: RayCluster) -> None:
     for pid in cluster.processes():
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _titled() -> Iterator[tuple[int, str, int]]:
+    """Number, title and parent of each process that Ray has given a title."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            if command.startswith("ray::"):
+                yield int(folder.name), command, int((folder / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _free_port() -> int:

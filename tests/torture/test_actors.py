@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.actors import play
+from tests.torture.actors import play, play_helpers
+from tests.torture.clusters import HELPERS
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
 
@@ -18,6 +19,24 @@ def test_kills_cost_what_was_in_flight_and_nothing_else(tmp_path: Path) -> None:
     assert found.stopped_seconds >= 6.0
     assert found.starts == 2
     assert found.asked_twice > 0
+
+
+def test_a_cluster_of_the_command_is_started_again_where_its_raylet_is_killed(
+    tmp_path: Path, nothing_left_of_ray: None
+) -> None:
+    found = play_helpers(tmp_path, trials=480, kinds=["raylet"])
+    assert not found.broken
+    assert found.helpers_killed == ["raylet"]
+    assert found.unanswered > 0
+    assert found.starts == 1, "the command itself starts its cluster again"
+
+
+@pytest.mark.slow
+def test_rays_own_processes_may_be_killed_one_of_each_kind(tmp_path: Path, nothing_left_of_ray: None) -> None:
+    found = play_helpers(tmp_path, trials=1_900)
+    assert not found.broken
+    assert found.helpers_killed == list(HELPERS)
+    assert found.actors_killed >= 2
 
 
 @pytest.mark.slow

@@ -256,7 +256,7 @@ def open_page(screen: Console, owner: Owner, command: str) -> None:
     address = owner.live().get("page")
     if address is None:
         screen.print(
-            f"this run serves no page: stop it with Ctrl-C and go on with `venire run FILE --serve`, or look at it "
+            "this run serves no page: stop it with Ctrl-C and go on with the same command and `--serve`, or look at it "
             f"when it has ended with `{plain(command)}`"
         )
         return

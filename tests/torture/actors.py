@@ -331,14 +331,13 @@ def play_helpers(
 ) -> ActorRound:
     """Torment one campaign in a cluster of its own command by killing Ray's own processes, a kind after the other.
 
-    At last its actors are killed, where the control service that would start them again is gone.
+    At last its actors are killed, where who would start them again is gone.
     """
     with _stage(folder, trials=trials, limit=60_000, concurrency=concurrency, speed=20.0) as stage:
         words = ["--engine", "ray", "--actors", str(actors)]
         torment = _Torment(stage.found, own_cluster(), stage.campaign, folder, words)
         kills: list[Callable[[], None]] = [partial(torment.kill_helper, kind) for kind in kinds]
-        if kinds[-1] == "control service":
-            kills += [torment.kill_actor, torment.kill_actors]
+        kills += [torment.kill_actor, torment.kill_actors]
         part = _CALLS * stage.found.trials / (2 + len(kills))
         schedule = [((1 + number) * part, _APART, kill) for number, kill in enumerate(kills)]
         stage.end(torment, schedule, lambda: float(torment.asked()))

@@ -21,10 +21,8 @@ def test_kills_cost_what_was_in_flight_and_nothing_else(tmp_path: Path) -> None:
     assert found.asked_twice > 0
 
 
-def test_a_cluster_of_the_command_is_started_again_where_its_raylet_is_killed(
-    tmp_path: Path, nothing_left_of_ray: None
-) -> None:
-    found = play_helpers(tmp_path, trials=480, kinds=["raylet"])
+def test_a_cluster_of_the_command_is_started_again_where_its_raylet_is_killed(tmp_path: Path) -> None:
+    found = play_helpers(tmp_path, trials=960, kinds=["raylet"])
     assert not found.broken
     assert found.helpers_killed == ["raylet"]
     assert found.unanswered > 0
@@ -32,7 +30,7 @@ def test_a_cluster_of_the_command_is_started_again_where_its_raylet_is_killed(
 
 
 @pytest.mark.slow
-def test_rays_own_processes_may_be_killed_one_of_each_kind(tmp_path: Path, nothing_left_of_ray: None) -> None:
+def test_rays_own_processes_may_be_killed_one_of_each_kind(tmp_path: Path) -> None:
     found = play_helpers(tmp_path, trials=1_900)
     assert not found.broken
     assert found.helpers_killed == list(HELPERS)

@@ -20,7 +20,6 @@ _STATES = {
     "cancelling": "being cancelled",
     "adopted": "perhaps ours",
     "mistaken": "not confirmed",
-    "incomplete": "ended, results missing",
 }
 
 

@@ -471,12 +471,9 @@ class _RemoteLedger:
         """Whether not too many reports wait for the coordinator's disk."""
         return not self._asker.full
 
-    async def room(self) -> None:
+    async def reserve(self, attempt: Attempt) -> None:
         """Wait until fewer do."""
         await self._asker.acknowledged()
-
-    async def reserve(self, attempt: Attempt) -> None:
-        """See `LaneLedger.reserve`: there is nothing to wait for."""
 
     async def announce(self, attempt: Attempt) -> None:
         """Wait for the coordinator's permit: it has then reserved, admitted and announced the call."""

@@ -220,7 +220,6 @@ class CallPermits:
             lane=ask.lane,
             route=route,
         )
-        await ledger.room()
         try:
             await ledger.reserve(attempt)
         except BudgetReachedError as error:

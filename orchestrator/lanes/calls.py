@@ -49,7 +49,7 @@ class CallCounters:
 
     def end(self, route: str, fault: Fault, waited: float, cost: int) -> None:
         """A call has ended; seconds that it waited, nano-dollars that it counts at."""
-        calls = self.of(route)
+        calls = self.routes[route] if route in self.routes else self.of(route)
         calls.ended[fault] += 1
         calls.waited += waited
         calls.cost += cost
@@ -112,11 +112,10 @@ class Call:
         return route.gate.load(len(self.body), self.request.max_tokens)
 
     def write_for(self, route: Route) -> None:
-        """The body as a route's endpoint wants it; encoded once for all endpoints that want the same."""
-        if route.wire != self.wire:
-            self.body = route.provider.encode(route.settings.model, self.request)
-            self.digest = digest(self.body)
-            self.wire = route.wire
+        """The body as a route's endpoint wants it, where that is not as it is now."""
+        self.body = route.provider.encode(route.settings.model, self.request)
+        self.digest = digest(self.body)
+        self.wire = route.wire
 
 
 _LONGEST, _USUAL = 64, 4

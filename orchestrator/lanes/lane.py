@@ -86,7 +86,7 @@ class Lane:
         self._others_at_work = others_at_work
         self._price: TokenPrice | None = None
         self._rates: tuple[TokenPrice, ...] = ()
-        """What calls at the last price may be charged at."""
+        """What calls at the last price may be charged at, by whichever route they go."""
         for route in routes:
             route.provider.on_limits = partial(self.learn, route)
 
@@ -205,16 +205,14 @@ class Lane:
         route = self.routes.all[0]
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
-        worst = max([one.cost(tokens, request.max_tokens) for one in self._prices(price)])
+        if price is not self._price:  # to find it by its hash would take as long
+            self._price, self._rates = price, tuple({one.settings.price or price for one in self.routes.all})
+        worst = 0
+        for rate in self._rates:
+            if (cost := rate.cost(tokens, request.max_tokens)) > worst:
+                worst = cost
         reservation = self._ledger.reservation(worst, tokens + request.max_tokens)
         return Call(step, request, price, budget, body, digest(body), route.wire, reservation, route)
-
-    def _prices(self, price: TokenPrice) -> tuple[TokenPrice, ...]:
-        """What a judge's calls may be charged at, by whichever route they go."""
-        if price is not self._price:  # to find it by its hash would take as long
-            self._price = price
-            self._rates = tuple({route.settings.price or price for route in self.routes.all})
-        return self._rates
 
     async def _refuse(self, call: Call, error: CallError) -> None:
         """Close what a fault closes; raises it, or that the lane is closed, unless the call can go another way."""
@@ -345,7 +343,8 @@ class Lane:
         attempt, lease = await self._lease(call)
         route, step, ledger = lease.route, call.step, self._ledger
         try:
-            call.write_for(route)
+            if route.wire != call.wire:
+                call.write_for(route)
             if route.gate.throttler is not None:
                 await route.gate.throttler.acquire()
             attempt.digest = call.digest
@@ -368,7 +367,7 @@ class Lane:
             attempt.error = error
             raise
         finally:  # also when cancelled: then the call is on record as unanswered, at its reserved price
-            if isinstance(attempt.error, OutOfFilesError):
+            if attempt.error is not None and isinstance(attempt.error, OutOfFilesError):
                 self._take_back(attempt, lease)
             else:
                 attempt.latency = self._clock.monotonic() - start
@@ -386,8 +385,6 @@ class Lane:
         attempt = Attempt(step, call.budget, call.reservation, call.request.cut, asyncio.current_task())
         self._check_open()
         if not ledger.reserve_now(attempt):
-            await ledger.room()
-            self._check_open()
             await ledger.reserve(attempt)
         try:
             prefix, avoided = step.prefix, call.avoided(self._clock) if step.tries else None

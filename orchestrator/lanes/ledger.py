@@ -34,12 +34,11 @@ class LaneLedger(Protocol):
         """Set a call's reservation aside, where that needs no waiting."""
         ...
 
-    async def room(self) -> None:
-        """Wait until no more calls wait for the disk than may."""
-        ...
-
     async def reserve(self, attempt: Attempt) -> None:
-        """Set a call's reservation aside as soon as others leave room for it. Raises BudgetReachedError."""
+        """Set a call's reservation aside, once the disk has kept up and others have freed what it needs.
+
+        Raises BudgetReachedError where nothing that others free could be enough.
+        """
         ...
 
     async def announce(self, attempt: Attempt) -> None:
@@ -108,12 +107,9 @@ class CallLedger:
             return False
         return True
 
-    async def room(self) -> None:
-        """See `LaneLedger.room`."""
-        await self._recorder.room()
-
     async def reserve(self, attempt: Attempt) -> None:
         """See `LaneLedger.reserve`."""
+        await self._recorder.room()
         await attempt.budget.reserve_when_free(attempt.reservation)
 
     async def announce(self, attempt: Attempt) -> None:

@@ -14,7 +14,6 @@ from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
 from venire.orchestrator.costs.budget import Reservation
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
-from venire.storage.store.journal import Announcement
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
 
@@ -287,13 +286,15 @@ class Recorder:
         if slot is not None:
             self._announced.append((place, slot))
             if one.cost is not None:  # what is left of its reservation is free for others before the row is on disk
-                self._settle(slot, _settled(one, one.cost))
-
-    def _settle(self, slot: int, one: Announcement) -> None:
-        try:
-            self._journal.settle(slot, one)
-        except StoreError as error:  # the row itself is on its way
-            self._on_error(error)
+                output, reply = 0, one.reply
+                if reply is not None and not reply.estimated:
+                    output, tokens = reply.output_tokens, reply.input_tokens + reply.output_tokens
+                else:
+                    tokens = one.reserved_tokens if one.fault is Fault.NONE else 0
+                try:
+                    self._journal.settle(slot, *one[:4], one.cost, tokens, output)
+                except StoreError as error:  # the row itself is on its way
+                    self._on_error(error)
 
     def verdict(self, trial: int, verdict: Verdict, cost: int) -> None:
         """How a trial ended, with what it cost in nano-dollars."""
@@ -322,16 +323,6 @@ class Recorder:
     def event(self, at: datetime, kind: str, detail: str) -> None:
         """Something worth knowing later: a start, a stop, a lane that closed."""
         self._writer.put("event", (at, self._campaign, kind, detail))
-
-
-def _settled(one: AttemptRecord, cost: int) -> Announcement:
-    """A call with its cost and tokens as a budget counts them."""
-    output = 0
-    if one.reply is not None and not one.reply.estimated:
-        output, tokens = one.reply.output_tokens, one.reply.input_tokens + one.reply.output_tokens
-    else:
-        tokens = one.reserved_tokens if one.fault is Fault.NONE else 0
-    return Announcement(one.trial, one.step, one.number, one.lane, cost, tokens, True, output)
 
 
 _Said = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], str | None]

@@ -335,8 +335,9 @@ class WaveLane:
         What they cost in the end may leave room. Where none are out, what other lanes have reserved is waited for, and
         False is that the run ended before. Raises BudgetReachedError where nothing can leave room.
         """
+        assert self._recorder is not None
+        await self._recorder.room()
         attempt = self._collector.attempt(line, self._clock.wall())
-        await self._ledger.room()
         if self._ledger.reserve_now(attempt):
             return True
         if others_out and attempt.budget.may_fit_later(attempt.reservation):

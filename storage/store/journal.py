@@ -165,16 +165,30 @@ class Journal:
     def announce(self, trial: int, step: int, number: int, lane: int, reserved: int, tokens: int) -> int:
         """Write one announcement and return its slot. Raises IndexError when every slot is taken."""
         slot = self._free.popleft()
-        self._write_slot(slot, Announcement(trial, step, number, lane, reserved, tokens))
+        self._write_slot(slot, trial, step, number, lane, reserved, tokens, False, 0)
         return slot
 
-    def settle(self, slot: int, one: Announcement) -> None:
+    def settle(
+        self, slot: int, trial: int, step: int, number: int, lane: int, cost: int, tokens: int, output: int
+    ) -> None:
         """Write what an announced call came to, whose attempt is not on disk yet, over what was set aside for it."""
-        self._write_slot(slot, one)
+        self._write_slot(slot, trial, step, number, lane, cost, tokens, True, output)
 
-    def _write_slot(self, slot: int, one: Announcement) -> None:
-        body = _CALL.pack(one.trial, one.reserved, min(one.tokens, _MAX_TOKENS), one.number, one.lane, one.step)
-        end = _SETTLED.pack(one.settled, min(one.output, _MAX_OUTPUT), zlib.crc32(body))
+    def _write_slot(
+        self,
+        slot: int,
+        trial: int,
+        step: int,
+        number: int,
+        lane: int,
+        money: int,
+        tokens: int,
+        settled: bool,
+        output: int,
+    ) -> None:
+        """Twice for every call, so without an object of it."""
+        body = _CALL.pack(trial, money, tokens if tokens < _MAX_TOKENS else _MAX_TOKENS, number, lane, step)
+        end = _SETTLED.pack(settled, output if output < _MAX_OUTPUT else _MAX_OUTPUT, zlib.crc32(body))
         self._write(body + end, _SLOTS_AT + slot * _SLOT.size)
 
     def release(self, slot: int) -> None:

@@ -248,7 +248,7 @@ def test_a_call_whose_answer_was_not_on_disk_yet_counts_at_its_cost(house: Any, 
     journal = Journal(path, store.constant, 3, BEGUN)
     for one, said in ((replace(ONE, trial=21), 20), (replace(ONE, trial=22), 70_000)):
         slot = announce(journal, replace(one, reserved=700, tokens=90_000))
-        journal.settle(slot, replace(one, reserved=40, tokens=said + 30, settled=True, output=said))
+        journal.settle(slot, one.trial, one.step, one.number, one.lane, 40, said + 30, said)
     journal.announce(23, 1, 1, 4, 80, 12)
     journal.close(remove=False)
     store.close()

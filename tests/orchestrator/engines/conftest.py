@@ -74,6 +74,10 @@ class HereCrew:
     made: list[RemoteEngine] = field(default_factory=list)
 
     @property
+    def options(self) -> str:
+        return f"--engine ray --actors {self.number}"
+
+    @property
     def under_way(self) -> frozenset[tuple[int, int, int]]:
         return frozenset()
 

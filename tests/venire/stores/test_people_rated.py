@@ -60,7 +60,8 @@ def test_soft_elo_of_a_campaign_is_calibrated_on_people(venire: Venire, voted: P
     for one in people["judges"]:
         assert (one["battles"], one["votes"]) == (45, 90)
         assert 0.5 < one["agreement_lo"] < one["agreement"] < one["agreement_hi"] <= 1.0
-        assert one["kappa"]["lo"] < one["kappa"]["value"] < one["kappa"]["hi"]
+        assert 0.0 < one["kappa"]["value"] < 1.0
+        assert (one["kappa"]["lo"], one["kappa"]["hi"]) == (None, None), "fewer than 20 instructions bound nothing"
     assert 0.0 < people["alpha_among_people"]["value"] < 1.0
     assert people["alpha"]["items"] == 60, "of all battles, those without a vote have two judges"
     for judge, row in zip(facts["judges_by_people"], found["judges"], strict=True):
@@ -81,10 +82,10 @@ def test_soft_elo_of_a_campaign_is_calibrated_on_people(venire: Venire, voted: P
 def test_the_board_shows_every_judge_beside_people(venire: Venire, voted: Path) -> None:
     shown = venire("rate", voted, "--method", "soft-elo").out
     assert "human elo" in shown
-    assert "beta se" in shown
+    assert "beta" in shown
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     at = next(i for i, line in enumerate(lines) if line.startswith("Judges and people votes: simulated"))
-    assert lines[at + 1].startswith("judge battles votes same winner 95 % kappa 95 %")
+    assert lines[at + 1].startswith("judge battles votes same winner 95 % kappa")
     assert [line.split()[:3] for line in lines[at + 2 : at + 4]] == [
         ["claude-3-opus", "45", "90"],
         ["gpt-4-0613", "45", "90"],

@@ -63,7 +63,7 @@ __all__ = ["Asker"]
 
 _LONG_POLL = 5.0
 """For how often the seconds that reports may wait for more an exchange waits for something to report."""
-_TOO_LATE = Grant(0, 0, 0.0)
+_TOO_LATE = Grant(0, 0, 0.0, Reservation(0))
 """In place of a permit that came too late to be used."""
 _MAX_UNACKNOWLEDGED = 20_000
 """Reports that are kept; with more no further call is sent until some are on disk."""
@@ -483,7 +483,7 @@ class _RemoteLedger:
         if session.is_over or session.halted.is_set():
             session.report(Withdrawn(granted.call))
             raise StoppedError
-        attempt.slot, attempt.number, attempt.waited = granted.call, granted.number, granted.waited
+        attempt.slot, attempt.number, attempt.waited, attempt.reservation = granted
         step.attempts = granted.number
         step.tries += 1
         self.counters.sending.add(attempt.sender)

@@ -107,11 +107,12 @@ class Begun(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """A call may be sent: the number of the attempt, and seconds that it waited at its route's gate."""
+    """A call may be sent: the number of the attempt, seconds that it waited at the gate, and what is reserved."""
 
     call: int
     number: int
     waited: float
+    reservation: Reservation
 
 
 class Refused(NamedTuple):

@@ -152,15 +152,14 @@ class CallPermits:
         one = caller.out.pop(report.call, None)
         if one is None:
             return  # it is on disk, and was not acknowledged in time
-        attempt, reserved, losses = one.attempt, one.attempt.reservation, self._losses
-        if attempt.in_doubt and report.record.reply is not None:
+        attempt, record, losses = one.attempt, report.record, self._losses
+        if attempt.in_doubt and record.reply is not None:
             losses.late += 1
-            losses.late_cost += reserved.money if report.record.cost is None else report.record.cost
+            losses.late_cost += record.reserved if record.cost is None else record.cost
             if one.trial is not None:
                 # Whoever asks this step now, or will, has a lower number: its reply is what the verdict rests on.
                 one.ledger.renumber(attempt, one.trial.late_number(attempt.step.number))
-        record = report.record._replace(number=attempt.number, reserved=reserved.money, reserved_tokens=reserved.tokens)
-        one.ledger.enter(attempt, record, report.usage, report.tokens, report.doubt)
+        one.ledger.enter(attempt, record._replace(number=attempt.number), report.usage, report.tokens, report.doubt)
         if attempt.lane in self._routes and record.fault is Fault.RATE_LIMITED:
             lane, route = self._routes[attempt.lane]
             lane.heed_hold(route)
@@ -241,7 +240,7 @@ class CallPermits:
             ledger.release(attempt)
             raise
         caller.out[ask.call] = PermittedCall(attempt, ledger, trial)
-        caller.answers.append(Grant(ask.call, attempt.number, attempt.waited))
+        caller.answers.append(Grant(ask.call, attempt.number, attempt.waited, attempt.reservation))
 
     def _granted(self, caller: Caller, call: int, task: asyncio.Task[None]) -> None:
         caller.asking.pop(call, None)

@@ -14,7 +14,9 @@ import pytest
 from tests.orchestrator.engines.conftest import HereCrew
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError
+from venire.arena.records import Reply
 from venire.configs.loading import load_campaign
+from venire.judges.providers.openai import OpenAIProvider
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
 from venire.session import Session, answer_key, even_faults
@@ -321,6 +323,26 @@ def test_rounds_are_planned_from_what_actors_report(write: Write) -> None:
         assert_sound(path)
     assert summaries[0].progress == summaries[1].progress
     assert summaries[1].statistics.round == 2
+
+
+def test_what_calls_of_any_actor_cost_beyond_their_price_is_reserved_for_all(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = OpenAIProvider.send
+
+    async def dear(self: OpenAIProvider, body: bytes, key: str) -> Reply:
+        return (await send(self, body, key))._replace(cost=50_000_000)
+
+    monkeypatch.setattr(OpenAIProvider, "send", dear)
+    path, said = write(), []
+    with provider(path, tmp_path) as address:
+        path = write(judge=address)
+        asked(path, HereCrew(3), warn=said.append)
+    reserved = [one for _, _, _, one, _ in rows(path.with_suffix(".duckdb"), _ATTEMPTS)]
+    assert max(reserved) == 50_000_000
+    assert sum(one == 50_000_000 for one in reserved) > len(reserved) / 2
+    assert len([one for one in said if "cannot cost more than" in one]) == 1
+    assert_sound(path)
 
 
 def test_observers_hear_of_calls_that_actors_make(write: Write) -> None:

@@ -23,6 +23,7 @@ from venire.arena.clock import Clock
 from venire.judges.providers import Endpoint, connections, http_provider
 from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
 from venire.orchestrator.recording.events import Events
+from venire.storage.care import offline
 from venire.storage.store import connection, opening
 from venire.storage.store.files import log_path, make_private
 from venire.storage.store.opening import open_store
@@ -128,6 +129,7 @@ def new_stores_are_copies(one_thread_a_store: None, tmp_path_factory: pytest.Tem
             opened.commit()
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(offline, "make_database", make_database)  # also where it is first imported by a test
         patch.setattr(connection, "make_database", copy)
         patch.setattr(opening, "migrate", renew)
         yield

@@ -316,7 +316,7 @@ class _CampaignRun:
     @property
     def _is_waiting(self) -> bool:
         """Whether something is left that only a later start can take in."""
-        return self.out_elsewhere > 0 or any(one.waves or one.left_for_later for one in self.wave_lanes.values())
+        return self.out_elsewhere > 0 or any(one.out.waves or one.left_for_later for one in self.wave_lanes.values())
 
     async def _round(self, lanes: list[LaneWork], prices: Mapping[str, TokenPrice], progress: _Progress) -> None:
         """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
@@ -347,7 +347,7 @@ class _CampaignRun:
             by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
         self._recover_waves(providers)
         in_submission, self.out = submissions.open_lines(self.store)
-        collected = [number for one in self.wave_lanes.values() for number in one.waves]
+        collected = [number for one in self.wave_lanes.values() for number in one.out.waves]
         elsewhere = self.out[~np.isin(in_submission, collected)]
         self.out_elsewhere = int(np.isin(self.pending.trials, elsewhere).sum())
         for identity, numbers in by_lane.items():
@@ -384,7 +384,7 @@ class _CampaignRun:
             if first:
                 self.wave_lanes[settings.identity] = self._open_wave_lane(lane, batches)
                 routes.add(number := self.numbers[route_name(settings.routes[0])])
-                self.wave_lanes[settings.identity].recover([one for one in out if one.lane == number])
+                self.wave_lanes[settings.identity].out.recover([one for one in out if one.lane == number])
             self.wave_lanes[settings.identity].begin(self.recorder)
         for one in out:
             if one.lane not in routes:
@@ -519,7 +519,7 @@ class _CampaignRun:
         """Wait no longer than this for what was begun when nobody could pay for more: it may be held for hours."""
         await self.nobody_left.wait()
         await self.clock.sleep(_UNPAID_SECONDS)
-        while any(one.waves for one in self.wave_lanes.values()):
+        while any(one.out.waves for one in self.wave_lanes.values()):
             await self.clock.sleep(_UNPAID_SECONDS)
         self._halt()
 
@@ -589,7 +589,7 @@ class _CampaignRun:
             round=len(self.planned.rounds) if self.next_round else 0,
             phase=self.planned.rounds[-1].phase if self.next_round else "",
             slowed=tuple(dict.fromkeys(sentence for lane in self.lanes.values() for sentence in lane.slowed)),
-            batched=sum(one.lines_out for one in self.wave_lanes.values()),
+            batched=sum(one.out.lines for one in self.wave_lanes.values()),
         )
 
     def _summary(self) -> CampaignSummary:
@@ -620,7 +620,7 @@ class _CampaignRun:
             {self.planned.judges[number].name: why for number, why in self.unreadable.items()},
             gates,
             self.next_round.stopped,
-            batches=sum(len(one.waves) for one in self.wave_lanes.values()),
+            batches=sum(len(one.out.waves) for one in self.wave_lanes.values()),
             left_for_later=sum(one.left_for_later for one in self.wave_lanes.values()),
             out_elsewhere=self.out_elsewhere,
             losses=self.engine.losses,

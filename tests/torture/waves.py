@@ -293,9 +293,9 @@ def _after_the_upload() -> None:
 
 
 def _after_the_create_call() -> None:
-    from venire.orchestrator.run.wave_lane import WaveLane
+    from venire.orchestrator.run.batch_search import BatchSearch
 
-    WaveLane._confirm = _dying(WaveLane._confirm, 2)  # type: ignore[method-assign]
+    BatchSearch.sent = _dying(BatchSearch.sent, 2)  # type: ignore[method-assign]
 
 
 def _in_collecting() -> None:
@@ -322,32 +322,32 @@ def _in_the_commit() -> None:
 
 def _before_the_end_is_noted() -> None:
     """All lines are on record, and that the batch was collected is not."""
-    from venire.orchestrator.run.wave_lane import WaveLane
+    from venire.orchestrator.run.waves_out import WavesOut
 
-    note = WaveLane._note
+    note = WavesOut.note
 
-    async def wrapped(self: WaveLane, wave: Any, kind: str, *words: Any, **named: Any) -> None:
+    async def wrapped(self: WavesOut, wave: Any, kind: str, *words: Any, **named: Any) -> None:
         if kind == "collected":
-            assert self._recorder is not None
-            await self._recorder.safe()
+            assert self.recorder is not None
+            await self.recorder.safe()
             _die()
         await note(self, wave, kind, *words, **named)
 
-    WaveLane._note = wrapped  # type: ignore[method-assign]
+    WavesOut.note = wrapped  # type: ignore[method-assign]
 
 
 def _after_it_was_found() -> None:
     """It is on record that a batch was found in the list, and not yet whose it is."""
-    from venire.orchestrator.run.wave_lane import WaveLane
+    from venire.orchestrator.run.waves_out import WavesOut
 
-    note = WaveLane._note
+    note = WavesOut.note
 
-    async def wrapped(self: WaveLane, wave: Any, kind: str, id: str | None = None, detail: str = "") -> None:
+    async def wrapped(self: WavesOut, wave: Any, kind: str, id: str | None = None, detail: str = "") -> None:
         await note(self, wave, kind, id, detail)
         if kind == "adopted" or (kind == "sent" and detail):
             _die()
 
-    WaveLane._note = wrapped  # type: ignore[method-assign]
+    WavesOut.note = wrapped  # type: ignore[method-assign]
 
 
 STEPS: dict[str, Callable[[], None]] = {
@@ -376,11 +376,11 @@ def _unwritten() -> None:
         late.append((self, words))
 
     async def wrapped(self: WaveLane, wave: Any) -> list[int]:
-        status = await self.batches.submit(wave.submission.name, self._route.settings.model, wave.path)
+        status = await self.out.batches.submit(wave.submission.name, self._route.settings.model, wave.path)
         for recorder, words in late:
             put(recorder, *words)
         late.clear()
-        await self._confirm(wave, status)
+        await self._search.sent(wave, status)
         return []
 
     del send_file
@@ -390,9 +390,9 @@ def _unwritten() -> None:
 
 def _impatient() -> None:
     """What a download of answers lacks is taken for lost at once."""
-    from venire.orchestrator.run.wave_lane import WaveLane
+    from venire.orchestrator.run.batch_download import BatchDownload
 
-    WaveLane._is_patient = lambda *_: False  # type: ignore[method-assign]
+    BatchDownload._is_patient = lambda *_: False  # type: ignore[method-assign]
 
 
 BROKEN: dict[str, Callable[[], None]] = {"submission-unwritten": _unwritten, "download-trusted": _impatient}

@@ -17,7 +17,7 @@ from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import Fault, TransientError
 from venire.judges.providers.batches import openai
 from venire.judges.providers.batches.base import BatchLimits
-from venire.orchestrator.run import collector, wave_lane
+from venire.orchestrator.run import batch_download, batch_search, collector
 from venire.simulation.batch_forms import OpenAIForm
 from venire.simulation.batches import BatchDesk, SimulatedBatch
 from venire.storage.plans.submissions import OpenSubmission, open_submissions
@@ -395,7 +395,7 @@ def test_a_strangers_batch_is_known_as_such_without_a_result_and_by_its_time(
         monkeypatch.setattr(
             BatchDesk, "delivered", lambda self, batch: [] if batch.is_strange else delivered(self, batch)
         )
-        monkeypatch.setattr(wave_lane, "_PATIENCE", 0)
+        monkeypatch.setattr(batch_download, "_PATIENCE", 0)
     else:
         made = SimulatedBatch.__init__
 
@@ -433,7 +433,7 @@ def test_a_gateway_that_drops_names_is_noticed_and_its_batches_known_by_their_an
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """After how many failures each pause was; none takes time."""
     found: list[int] = []
-    monkeypatch.setattr(wave_lane, "pause_after", lambda failures, error=None: found.append(failures) or 0.0)
+    monkeypatch.setattr(batch_search, "pause_after", lambda failures, error=None: found.append(failures) or 0.0)
     return found
 
 

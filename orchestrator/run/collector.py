@@ -67,6 +67,19 @@ class Collected:
     """Whether every line of the batch was taken in; False where the run ended meanwhile, or results are missing."""
 
 
+class _Result(NamedTuple):
+    """What a line came to, read once."""
+
+    outcome: Reply | CallError
+    answer: BatchAnswer | None
+    """None where it came without one."""
+
+    @property
+    def status(self) -> int | None:
+        """That of its answer; None where it was not asked, or came without one."""
+        return None if self.answer is None else self.answer.status
+
+
 @dataclass(slots=True)
 class _Reading:
     """What one reading of a batch's answers has shown so far, of the lines of a submission."""
@@ -75,7 +88,7 @@ class _Reading:
     """Those without a reply, by the id that the provider knows them by."""
     taken: set[str]
     """Ids of those on record that did not come yet."""
-    failed: dict[str, BatchAnswer] = field(default_factory=dict)
+    failed: dict[str, _Result] = field(default_factory=dict)
     """Answers that are no reply, until all is read: a reply to the same request counts more, in whatever order."""
     statuses: list[int] = field(default_factory=list)
     """Of the results of those that have a reply or are on record."""
@@ -91,12 +104,12 @@ class _Reading:
         left = len(self.lines) - len(self.failed)
         if not status.lines and not status.problem:
             return left
-        asked = len(self.statuses) + sum(answer.status is not None for answer in self.failed.values())
+        asked = len(self.statuses) + sum(result.status is not None for result in self.failed.values())
         return min(left, max(status.answered + status.failed - asked, self.unreadable))
 
     def delivered(self) -> int:
         """How many lines came with what the provider counts as an answer."""
-        failed = (answer.status for answer in self.failed.values() if answer.status is not None)
+        failed = (result.status for result in self.failed.values() if result.status is not None)
         return sum(200 <= status < 300 for status in (*self.statuses, *failed))
 
 
@@ -178,13 +191,13 @@ class Collector:
         found.missing = missing
         if waits:
             return
-        failed = [(lines.pop(id), answer) for id, answer in reading.failed.items()]
+        failed = [(lines.pop(id), result) for id, result in reading.failed.items()]
         lost = missing > 0 and (not status.lines or reading.delivered() < status.answered)
-        rest: list[tuple[SubmissionLine, BatchAnswer | None]] = [*failed, *((line, None) for line in lines.values())]
+        rest = [*failed, *((line, _unanswered(lost=lost)) for line in lines.values())]
         for start in range(0, len(rest), _CHUNK):
             if halt.is_set():
                 return
-            await self._take(submission, rest[start : start + _CHUNK], found, lost=lost)
+            await self._take(submission, rest[start : start + _CHUNK], found)
         self._decide_refusals(found)
         found.is_whole = True
 
@@ -197,12 +210,12 @@ class Collector:
         halt: asyncio.Event,
     ) -> bool:
         """Take in what is a reply, and leave the rest in `reading`; False where the run ends before all is read."""
-        chunk: list[tuple[SubmissionLine, BatchAnswer | None]] = []
+        chunk: list[tuple[SubmissionLine, _Result]] = []
         async for answer in answers:
-            line = self._reply_to(answer, reading)
-            if line is None:
+            reply = self._first_reply(answer, reading)
+            if reply is None:
                 continue
-            chunk.append((line, answer))
+            chunk.append(reply)
             if len(chunk) >= _CHUNK:
                 await self._take(submission, chunk, found)
                 chunk.clear()
@@ -211,30 +224,33 @@ class Collector:
         await self._take(submission, chunk, found)
         return True
 
-    def _reply_to(self, answer: BatchAnswer, reading: _Reading) -> SubmissionLine | None:
-        """The line that a result is the first reply to; None for any other result, which is noted in `reading`."""
+    def _first_reply(self, answer: BatchAnswer, reading: _Reading) -> tuple[SubmissionLine, _Result] | None:
+        """The line that an answer is the first reply to, and that; any other is noted in `reading`, and None."""
         id = answer.custom_id
         if not id:
             reading.unreadable += 1
         elif id in reading.taken:
             reading.taken.remove(id)
             reading.statuses += [] if answer.status is None else [answer.status]
-        elif id in reading.lines and self._is_reply(answer):
+        elif id not in reading.lines:
+            reading.strays += 1
+        elif isinstance((result := self._result(answer)).outcome, Reply):
             reading.strays += reading.failed.pop(id, None) is not None
             reading.statuses.append(200)
-            return reading.lines.pop(id)
-        elif id in reading.lines and id not in reading.failed:
-            reading.failed[id] = answer
+            return reading.lines.pop(id), result
+        elif id not in reading.failed:
+            reading.failed[id] = result
         else:
             reading.strays += 1
         return None
 
-    def _is_reply(self, answer: BatchAnswer) -> bool:
+    def _result(self, answer: BatchAnswer) -> _Result:
+        if answer.status is None:
+            return _Result(TransientError(answer.text, Fault.TRANSIENT), answer)
         try:
-            self._batches.read(answer, b"")
-        except CallError:
-            return False
-        return True
+            return _Result(self._batches.read(answer, b""), answer)
+        except CallError as error:
+            return _Result(error.with_traceback(None), answer)  # all that failed are kept until the end
 
     def _lines(self, submission: OpenSubmission) -> tuple[dict[str, SubmissionLine], set[str]]:
         """The lines of a submission that are out, and the ids of those that are on record."""
@@ -243,18 +259,16 @@ class Collector:
     async def _take(
         self,
         submission: OpenSubmission,
-        chunk: Sequence[tuple[SubmissionLine, BatchAnswer | None]],
+        chunk: Sequence[tuple[SubmissionLine, _Result]],
         found: Collected,
-        *,
-        lost: bool = False,
     ) -> None:
         if not chunk:
             return
         assert self._recorder is not None
         numbers = np.unique(np.array([line.trial for line, _ in chunk], dtype=np.int64))
         trials, settled = await self._read(numbers)
-        for line, answer in chunk:
-            self._take_line(submission, trials[line.trial], line, answer, found, lost=lost, done=line.trial in settled)
+        for line, result in chunk:
+            self._take_line(submission, trials[line.trial], line, result, found, done=line.trial in settled)
         await self._recorder.room()
 
     async def _read(self, numbers: NDArray[np.int64]) -> tuple[Mapping[int, PendingTrial], frozenset[int]]:
@@ -268,10 +282,9 @@ class Collector:
         submission: OpenSubmission,
         pending: PendingTrial,
         line: SubmissionLine,
-        answer: BatchAnswer | None,
+        result: _Result,
         found: Collected,
         *,
-        lost: bool,
         done: bool,
     ) -> None:
         judge = self._judges.get(line.respondent)
@@ -284,10 +297,10 @@ class Collector:
         if request is not None:
             attempt.cut = request.cut
             attempt.structured = self._route.structured if request.schema is not None else None
-        try:
-            attempt.reply = self._answered(answer, body, lost=lost)
-        except CallError as error:
-            attempt.error = error
+        if isinstance(result.outcome, CallError):
+            attempt.error = result.outcome
+        else:
+            attempt.reply = self._counted(result.outcome, result.answer, body)
         self._ledger.settle(attempt)
         cost = pending.cost + attempt.step.cost
         if attempt.reply is not None:
@@ -301,7 +314,7 @@ class Collector:
         if attempt.reply is None:
             talk.close()
             assert attempt.error is not None
-            self._failed(pending, judge, line, attempt.error, cost, attempt.latency, found, answer)
+            self._failed(pending, judge, line, attempt.error, cost, attempt.latency, found, result.status)
             return
         self._settle_refused()
         try:
@@ -313,13 +326,9 @@ class Collector:
             talk.close()
             found.goes_on.append(line.trial)
 
-    def _answered(self, answer: BatchAnswer | None, body: bytes, *, lost: bool) -> Reply:
-        """The reply of a line; raises the error of one that has none."""
-        if answer is None:
-            raise TransientError("the batch ended without a result of this call", Fault.UNANSWERED, may_be_billed=lost)
-        if answer.status is None:
-            raise TransientError(answer.text, Fault.TRANSIENT)
-        return self._batches.read(answer, body)
+    def _counted(self, reply: Reply, answer: BatchAnswer | None, body: bytes) -> Reply:
+        """A reply with its tokens: one that counts none is read again, to estimate them from its request's body."""
+        return self._batches.read(answer, body) if reply.estimated and answer is not None else reply
 
     def attempt(self, line: SubmissionLine, sent_at: datetime) -> Attempt:
         """The call of a line, as it is reserved and was put on record at a time."""
@@ -339,7 +348,7 @@ class Collector:
         cost: int,
         seconds: float,
         found: Collected,
-        answer: BatchAnswer | None,
+        status: int | None,
     ) -> None:
         """What becomes of a trial whose call failed: as of a call that was sent alone, but that nobody waits here."""
         if error.fault in VERDICT_FAULTS:
@@ -351,7 +360,7 @@ class Collector:
                 self._trials.ends.fail(pending, judge, line.step, error.fault, cost, seconds)
                 return
             found.goes_on.append(line.trial)
-            if answer is None or answer.status is None:
+            if status is None:
                 found.unanswered.append(line.trial)
         elif found.answered and error.by_status is None:
             self._trials.ends.fail(pending, judge, line.step, error.fault, cost, seconds)
@@ -379,3 +388,9 @@ class Collector:
             found.closing = found.closing or self._refused[0].error
             self._refused.clear()
         self._settle_refused()
+
+
+def _unanswered(*, lost: bool) -> _Result:
+    """That a line came without an answer; `lost`: one that may be paid for."""
+    message = "the batch ended without a result of this call"
+    return _Result(TransientError(message, Fault.UNANSWERED, may_be_billed=lost), None)

@@ -1,9 +1,9 @@
-"""Names and intervals in words, wherever they are shown: on a screen, in a page, in a report, in a picture."""
+"""Names, money and intervals in words, wherever they are shown: on a screen, in a page, in a report, in a picture."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def plain(text: str) -> str:
@@ -15,6 +15,28 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and how many more there are, so that a long list does not fill the screen."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def money(nano: int, decimals: int | None = None) -> str:
+    """Nano-dollars as dollars: with two decimals, four below a dollar, and more where they say two digits of it.
+
+    `decimals` are as many as there are at least.
+
+    >>> money(12_345_000_000), money(2_500_000), money(49_300), money(1_234_500_000, 4)
+    ('$12.35', '$0.0025', '$0.000049', '$1.2345')
+    """
+    if nano == 0:
+        return "$0.00"
+    dollars = nano / 1e9
+    least = decimals or (2 if abs(dollars) >= 1 else 4)
+    whole, part = f"{dollars:,.{max(least, 1 - math.floor(math.log10(abs(dollars))))}f}".split(".")
+    return f"${whole}.{part[:least]}{part[least:].rstrip('0')}"
 
 
 def interval_text(lo: float | None, hi: float | None, write: str | Callable[[float], str] = ".0f") -> str:

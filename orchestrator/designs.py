@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from venire.arena.campaigns import JudgeSettings
 from venire.arena.planning import Pick
@@ -165,22 +166,27 @@ def _gap(elo: Mapping[str, float], pick: Pick) -> float | None:
 
 def write_design(design: RoundDesign) -> str:
     """A design as JSON."""
-    return json.dumps(asdict(design), ensure_ascii=False, allow_nan=False)
+    return json.dumps(design, default=_fields, ensure_ascii=False, allow_nan=False)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """Of one record, not of those within: `asdict` would copy each value of ten thousand battles."""
+    return {one.name: getattr(record, one.name) for one in fields(record)}
 
 
 def read_design(text: str) -> RoundDesign:
     """What `write_design` wrote, in this version or an earlier one."""
-    fields = json.loads(text)
-    battles = fields.get("battles")
+    known = json.loads(text)
+    battles = known.get("battles")
     return RoundDesign(
-        tuple(Matchup(**row) for row in fields["matchups"]),
-        tuple(fields["instructions"]),
-        tuple(fields["models"]),
-        tuple(ExcludedModel(**row) for row in fields["left_out"]),
-        tuple(Replayed(**row) for row in fields.get("recorded", ())),
+        tuple(Matchup(**row) for row in known["matchups"]),
+        tuple(known["instructions"]),
+        tuple(known["models"]),
+        tuple(ExcludedModel(**row) for row in known["left_out"]),
+        tuple(Replayed(**row) for row in known.get("recorded", ())),
         None if battles is None else tuple((matchup, instruction) for matchup, instruction in battles),
-        tuple(fields.get("why", ())),
-        tuple(fields.get("gains", ())),
-        tuple(fields.get("judges", ())),
-        fields.get("phase", "plan"),
+        tuple(known.get("why", ())),
+        tuple(known.get("gains", ())),
+        tuple(known.get("judges", ())),
+        known.get("phase", "plan"),
     )

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.arena.wording import money
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import Placement
 from venire.ratings.judges.consistency import JudgeConsistency, consistency
@@ -279,10 +280,10 @@ def _costs(rows: Rows, source: ChartSource | None) -> Any:
             "judge": one.name,
             "each": one.dollars,
             "none": None,
-            "said": f"${one.nano / 1e9:,.2f} for {one.count:,} verdicts",
+            "said": f"{money(one.nano)} for {one.count:,} verdicts",
         }
         for one in paid
     ]
     panel = Panel("dollars for a verdict", "each", "none", "none", format="$~g", text="said", from_zero=True)
-    whole = sum(one.nano for one in paid) / 1e9
-    return intervals(bars, "judge", [panel], f"Cost of judges: ${whole:,.2f} in all")
+    whole = money(sum(one.nano for one in paid))
+    return intervals(bars, "judge", [panel], f"Cost of judges: {whole} in all")

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.arena.wording import interval_text
+from venire.arena.wording import few, interval_text
 from venire.ratings.data.models import alike_names
 from venire.ratings.judges.order_agreement import OrderAgreement
 
@@ -20,12 +20,6 @@ __all__ = [
     "open_intervals_text",
     "pairs_asked_text",
 ]
-
-
-def few(names: Sequence[str], most: int = 5) -> str:
-    """The first names, and how many more there are, so that a long list does not fill the screen."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(number: int, word: str) -> str:

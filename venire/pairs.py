@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
@@ -26,7 +27,6 @@ from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.prices import price_warnings
 from venire.session import Records, Session
 from venire.storage.read import frames
-from venire.storage.read.selecting import select
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.source import MissingColumnError, open_table
 from venire.storage.transfer.memory import is_table, memory_table
@@ -40,6 +40,7 @@ _NAME = "pairs"
 _CALL = Path("vn.judge")
 """What messages name in place of a campaign file; `.env` is looked for in the working directory."""
 _SIDES = ("a", "b")
+_COLUMNS = ("instruction", *_SIDES, "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class JudgedPair:
         return {self.a_first, self.b_first} == {"a", "b"}
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True)
+class Pair:
     """Two answers to one instruction."""
 
     instruction: str
@@ -74,12 +76,12 @@ class Pair(NamedTuple):
     b: str
     reference: str | None
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Names the instruction: the same text is the same in every call, and a changed one is another."""
         return _digest(self.instruction)
 
-    @property
+    @cached_property
     def sides(self) -> tuple[str, str]:
         """Names of two models that wrote this answer each: an instruction may stand in any number of pairs."""
         return f"a {_digest(self.a)}", f"b {_digest(self.b)}"
@@ -192,7 +194,7 @@ def _texts(number: int, pair: Any, mapping: Mapping[str, str]) -> tuple[Any, Any
     if not isinstance(pair, Mapping):
         three = not isinstance(pair, str) and isinstance(pair, Sequence) and len(pair) == 3
         return (*pair, None) if three else (None,) * 4
-    names = {name: mapping.get(name, name) for name in Pair._fields}
+    names = {name: mapping.get(name, name) for name in _COLUMNS}
     if not mapping and (strange := sorted(pair.keys() - set(names))):
         raise InputError(f"pair {number}: unknown key {strange[0]!r}; it takes instruction, a, b and reference")
     instruction, a, b, reference = (pair.get(name) for name in names.values())
@@ -322,20 +324,13 @@ def _say(sentence: str, warn: Report | None) -> None:
         warnings.warn(sentence, stacklevel=5)
 
 
-_VERDICTS = """
-select judge, instruction_id, model_a, model_b, swapped,
-  case winner when 'model_a' then 'a' when 'model_b' then 'b' else winner end,
-  coalesce(cost, 0), coalesce((select list(text order by step) from reply where reply.trial = battle.trial), [])
-from battle
-"""
-
 _Verdict = tuple[Winner | None, int, tuple[str, ...]]
 _Verdicts = Mapping[tuple[str, str, str, str, bool], _Verdict]
 """By judge, instruction, both sides, and whether `b` was shown first."""
 
 
 def _verdicts(session: Session) -> _Verdicts:
-    rows = select(session.store, _VERDICTS, most=10_000_000).rows
+    rows = session.store.read("judged_pairs")
     return {tuple(key): (winner, cost, tuple(texts)) for *key, winner, cost, texts in rows}
 
 

@@ -20,6 +20,7 @@ from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
+from venire.arena.wording import few
 from venire.configs.loading import difference, resolve
 from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, open_routes, read_secrets
 from venire.judges.providers import PROVIDERS
@@ -47,7 +48,6 @@ from venire.orchestrator.run.reparse import take_answers
 from venire.orchestrator.run.takeover import Takeover, take_over
 from venire.orchestrator.run.wave_lane import Polling
 from venire.prices import batch_price, judge_price
-from venire.reports.wording import few
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from math import floor, log10
-
-from venire.arena.wording import plain
+from venire.arena.wording import money, plain
 
 __all__ = ["duration", "is_reported_round", "money", "plain", "retries"]
-
-
-def money(nano: int) -> str:
-    """Nano-dollars as dollars, with four decimal places, or as many as needed to show a digit that is not zero.
-
-    >>> money(12_345_000_000), money(2_500_000)
-    ('$12.35', '$0.0025')
-    """
-    dollars = nano / 1e9
-    if dollars >= 1 or nano == 0:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.{max(4, -floor(log10(abs(dollars))))}f}"
 
 
 def duration(seconds: float) -> str:

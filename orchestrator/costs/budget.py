@@ -11,6 +11,7 @@ from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettin
 from venire.arena.errors import BudgetReachedError
 from venire.arena.keys import respondent_key
 from venire.arena.records import Respondent
+from venire.arena.wording import money
 from venire.storage.plans import plans, trial_states
 from venire.storage.store.store import Store
 
@@ -56,8 +57,8 @@ class BudgetAccount:
             return f"{self.whose} of {limits.calls} calls is reached"
         if limits.money is not None and self.money + self.reserved_money + reservation.money > limits.money:
             return (
-                f"{self.whose} of ${limits.money / 1e9:.4f} does not cover the next call: ${self.money / 1e9:.4f} "
-                f"spent, ${self.reserved_money / 1e9:.4f} reserved, up to ${reservation.money / 1e9:.4f} needed"
+                f"{self.whose} of {money(limits.money, 4)} does not cover the next call: {money(self.money, 4)} "
+                f"spent, {money(self.reserved_money, 4)} reserved, up to {money(reservation.money, 4)} needed"
             )
         if limits.tokens is not None and self.tokens + self.reserved_tokens + reservation.tokens > limits.tokens:
             return (

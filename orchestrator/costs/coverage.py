@@ -14,6 +14,7 @@ import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, TokenPrice
 from venire.arena.errors import InputError
+from venire.arena.wording import money
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
 from venire.orchestrator.costs.call_cost import BattleCost, call_costs
@@ -118,7 +119,7 @@ def _short_of(account: BudgetAccount, asked: Sequence[_Need]) -> tuple[str, str]
     spent = sum(one.money for one in asked)
     least = math.ceil(before * spent) + max(one.call.money for one in asked)
     if limits.money is not None and limits.money < least:
-        return _dollars(limits.money), _taken(calls, f"about {_dollars(spent)}", _dollars(least))
+        return money(limits.money, 4), _taken(calls, f"about {_dollars(spent)}", _dollars(least))
     used = sum(one.tokens for one in asked)
     least = math.ceil(before * used) + max(one.call.tokens for one in asked)
     if limits.tokens is not None and limits.tokens < least:
@@ -187,11 +188,11 @@ def _covered(account: BudgetAccount, charged: Sequence[ChargedBattles]) -> int |
     """How many of the first battles an account covers; None: all."""
     limits, many = account.limits, len(charged[0].left)
     worst = [_worst_calls(one) for one in charged]
-    money = [one.left * one.cost.costs(one.characters) for one in charged]
+    paid = [one.left * one.cost.costs(one.characters) for one in charged]
     tokens = [one.left * one.cost.reads(one.characters) for one in charged]
     needs = [
         (limits.calls, account.calls, np.zeros(many), [one.left * one.cost.calls for one in charged]),
-        (limits.money, account.money, np.max([call[0] for call in worst], axis=0), money),
+        (limits.money, account.money, np.max([call[0] for call in worst], axis=0), paid),
         (limits.tokens, account.tokens, np.max([call[1] for call in worst], axis=0), tokens),
     ]
     counts = []

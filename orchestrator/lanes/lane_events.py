@@ -7,6 +7,7 @@ from math import inf
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault
+from venire.arena.wording import money
 from venire.orchestrator.lanes.calls import Attempt
 from venire.orchestrator.lanes.congestion import Congestion
 from venire.orchestrator.lanes.routes import Route
@@ -134,8 +135,8 @@ class LaneEvents:
     def surcharged(self, route: Route, cost: int, allowed: int) -> None:
         """The provider charges more than the price allows."""
         self._warn(
-            f"warning: {route.name}: the provider charged ${cost / 1e9:.6f} for a call that cannot cost more than "
-            f"${allowed / 1e9:.6f} by the price in the campaign file or table: correct the price; from now on as much "
+            f"warning: {route.name}: the provider charged {money(cost, 6)} for a call that cannot cost more than "
+            f"{money(allowed, 6)} by the price in the campaign file or table: correct the price; from now on as much "
             "is reserved for each call as the dearest one cost"
         )
 

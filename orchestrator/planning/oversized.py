@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
+from venire.arena.wording import money
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import TRUNCATIONS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
@@ -128,6 +129,6 @@ def _is_covered(cost: CallCost, account: BudgetAccount, characters: int) -> bool
 
 def _limit(account: BudgetAccount) -> str:
     limits = account.limits
-    money = [f"${limits.money / 1e9:,.4f}"] if limits.money is not None else []
+    cost = [money(limits.money, 4)] if limits.money is not None else []
     tokens = [f"{limits.tokens:,} tokens"] if limits.tokens is not None else []
-    return f"{account.whose} of {' and '.join(money + tokens)}"
+    return f"{account.whose} of {' and '.join(cost + tokens)}"

@@ -48,3 +48,8 @@ select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v
 -- name: battles_planned
 -- How many verdicts of pairs a campaign is to have, but for those on edited completions.
 select count(*) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null and t.shown[1] not in (select id from completion where variant <> '') and t.shown[2] not in (select id from completion where variant <> '');
+
+-- name: judged_pairs
+-- Verdicts of battles with their replies by step; the winner by its side.
+select judge, instruction_id, model_a, model_b, swapped, case winner when 'model_a' then 'a' when 'model_b' then 'b' else winner end,
+  coalesce(cost, 0), coalesce((select list(text order by step) from reply where reply.trial = battle.trial), []) from battle;

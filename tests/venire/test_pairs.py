@@ -157,6 +157,12 @@ def test_ctrl_c_in_a_notebook_ends_gently_and_loses_nothing(serve: Callable[...,
     signal.signal(signal.SIGINT, before)
 
 
+def test_no_bound_of_queries_cuts_the_verdicts_that_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The danger: of more than 32 million characters of replies the rest was paid for, and None."""
+    monkeypatch.setattr("venire.storage.read.selecting._MAX_CHARACTERS", 1)
+    assert all(row.replies[1] and row.winner for row in vn.judge(PAIRS, judge=EMBEDDED, elo=ELO))
+
+
 def columns(pairs: list[dict[str, str]], **names: str) -> dict[str, list[str]]:
     return {names.get(key, key): [pair[key] for pair in pairs] for key in ("instruction", "a", "b")}
 

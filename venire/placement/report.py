@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from venire.arena.wording import money
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import Anchors, place_anchors
 from venire.placement.board import PlacementBoard, PlaceSettings
@@ -83,7 +84,7 @@ class PlacementReport(RowTable):
             ]
             for row in self.rows()
         ]
-        notes = [f"{one.model} on {self.board.campaign}: {self.battles} battles, ${self.nano / 1e9:.2f}"]
+        notes = [f"{one.model} on {self.board.campaign}: {self.battles} battles, {money(self.nano)}"]
         if (rank := one.rank) is not None:
             notes.append(f"rank {rank.lo}" if rank.lo == rank.hi else f"rank {rank.lo} to {rank.hi}")
         return html_table(["rating", "Elo", "error", "from", "to", "level"], lines, [*notes, *self.warnings])

@@ -225,7 +225,15 @@ def test_in_rounds_a_bar_loses_no_figure_at_any_width() -> None:
 
 
 def test_money_is_never_rounded_to_nothing() -> None:
-    told = {0: "$0.00", 10_000: "$0.00001", 400_000: "$0.0004", 51_230_000: "$0.0512", 1_234_500_000_000: "$1,234.50"}
+    told = {
+        0: "$0.00",
+        10_000: "$0.00001",
+        49_300: "$0.000049",
+        1: "$0.000000001",
+        400_000: "$0.0004",
+        51_230_000: "$0.0512",
+        1_234_500_000_000: "$1,234.50",
+    }
     assert {nano: money(nano) for nano in told} == told
 
 

@@ -208,7 +208,7 @@ def test_mock_provider_answers_batches_with_their_faults(
         made = await batches.submit("wave-1", "judge", wave)
         assert (await batches.status(made.id)).state is BatchState.ENDED
         downloads = [[answer async for answer in batches.answers(made.id)] for _ in range(3)]
-        assert len(downloads[0]) != len(downloads[2]) != len(downloads[1]), "downloads are damaged at first"
+        assert downloads[0] != downloads[2] != downloads[1], "downloads are damaged at first"
         return [answer.status for answer in downloads[2]]
 
     statuses = asyncio.run(script())

@@ -145,10 +145,11 @@ def test_votes_of_pages_and_of_the_server_calibrate_soft_elo_alike(venire: Venir
         inside = sum(row["conformal_lo"] <= row["human_elo"] <= row["conformal_hi"] for row in found["models"])
         assert inside >= 8
         assert [one["judge"] for one in people["judges"]] == ["picks", "scores"]
-        assert all(one["kappa"]["lo"] < one["kappa"]["value"] for one in people["judges"])
+        assert all(one["kappa"]["value"] is not None for one in people["judges"])
+        assert all(one["kappa"]["lo"] is None for one in people["judges"]), "fewer than 20 instructions bound nothing"
         assert [one["annotator"] for one in people["each"]] in ([], ["ann", "bob"])
         assert people["together"]["kappa"]["value"] is not None
-        assert people["alpha_among_people"]["lo"] < people["alpha_among_people"]["value"]
+        assert people["alpha_among_people"]["value"] is not None
     paper, served = ([{key: row[key] for key in FIGURES} for row in boards[one]["models"]] for one in boards)
     for one, other in zip(paper, served, strict=True):
         assert one == pytest.approx(other, abs=0.01)
@@ -179,10 +180,10 @@ def test_a_report_has_rows_of_judges_and_of_people_with_intervals(venire: Venire
     assert names[5] == "one person beside another"
     for (_, cells), one in zip(rows, [*people["judges"], *people["each"], people["together"]], strict=True):
         assert f"{one['kappa']['value']:.3f}" in cells
-        assert f"{one['kappa']['lo']:.2f} to {one['kappa']['hi']:.2f}" in cells
+        assert one["kappa"]["lo"] is None
         assert f"{100 * one['agreement_lo']:.0f}% to {100 * one['agreement_hi']:.0f}%" in cells
     alpha = people["alpha_among_people"]
-    assert f"people among themselves {alpha['value']:.2f} ({alpha['lo']:.2f} to {alpha['hi']:.2f})" in section
+    assert f"people among themselves {alpha['value']:.2f}" in section
     shown = venire("report", store, "--format", "md").out
     assert "## People" in shown
     assert r"| \<b\>cat\</b\>, a person |" in shown

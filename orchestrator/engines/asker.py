@@ -29,6 +29,7 @@ from venire.orchestrator.engines.messages import (
     Ask,
     Attempted,
     Begun,
+    Broke,
     CallOut,
     Closed,
     Down,
@@ -257,10 +258,13 @@ class _Session:
             self.decide_if_idle()
 
     def _failed(self, task: asyncio.Task[None]) -> None:
-        """A mistake in asking: what is leased goes back, and the coordinator hears of it."""
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.report(Warned(f"warning: an actor stopped asking: {type(error).__name__}: {error}"))
-            self._valid_until = 0.0
+        """A mistake in asking: what is leased goes back, and the coordinator ends the run for it."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        self.report(Broke(f"{type(error).__name__}: {error}"))
+        self._valid_until = 0.0
 
     def report(self, one: Report) -> None:
         """Put something among what goes up with the next exchange."""

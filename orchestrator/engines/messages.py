@@ -25,6 +25,7 @@ __all__ = [
     "Ask",
     "Attempted",
     "Begun",
+    "Broke",
     "CallOut",
     "Closed",
     "Down",
@@ -223,6 +224,12 @@ class Warned(NamedTuple):
     sentence: str
 
 
+class Broke(NamedTuple):
+    """A mistake in asking ended what an actor did under its lease; whoever gets its trials would make it again."""
+
+    error: str
+
+
 class Emitted(NamedTuple):
     """An event for the observers of the run."""
 
@@ -230,7 +237,7 @@ class Emitted(NamedTuple):
     fields: Mapping[str, object]
 
 
-Report = Ask | GaveUp | Attempted | Withdrawn | Settled | Failed | Returned | Learnt | Closed | Warned | Emitted
+Report = Ask | GaveUp | Attempted | Withdrawn | Settled | Failed | Returned | Learnt | Closed | Warned | Broke | Emitted
 
 
 class Numbered(NamedTuple):

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from venire.arena.campaigns import CampaignSettings, Identity
 from venire.arena.clock import Clock
-from venire.arena.errors import InputError
+from venire.arena.errors import InputError, VenireError
 from venire.judges.providers.base import Provider
 from venire.judges.providers.replay import REPLAY
 from venire.orchestrator.engines.leases import Actor, Leases
@@ -25,6 +25,7 @@ from venire.orchestrator.engines.messages import (
     Ask,
     Attempted,
     Begun,
+    Broke,
     Closed,
     Down,
     Emitted,
@@ -377,6 +378,8 @@ class _Round:
                 self._closed(actor, report)
             case Warned():
                 self.engine.warn(report.sentence)
+            case Broke():  # not for the next actor, which would stop as well, and the one after it, without end
+                raise VenireError(f"actor {actor.name} stopped asking: {report.error}")
             case Emitted():
                 if self.engine.events.active:
                     self.engine.events.emit(report.name, **report.fields)

@@ -15,7 +15,7 @@ import numpy as np
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, QualitySettings, RouteSettings, TokenPrice
 from venire.arena.clock import Clock
-from venire.arena.errors import InputError, StoreError, VenireError
+from venire.arena.errors import StoreError, VenireError
 from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
@@ -488,7 +488,7 @@ class _CampaignRun:
                     ask_live = partial(self._ask_live, group, work, lanes)
                     left = self.wave_left.get(identity, self.pending.of())
                     group.create_task(self._ask_in_waves(wave_lane, left, ask_live))
-        except* (StoreError, InputError) as errors:
+        except* VenireError as errors:
             raise _first(errors) from None
         if not self.halt.is_set():
             for _, lane, _ in lanes:

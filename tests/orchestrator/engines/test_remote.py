@@ -13,7 +13,7 @@ import pytest
 
 from tests.orchestrator.engines.conftest import HereCrew
 from venire.arena.battles import Statistics
-from venire.arena.errors import InputError
+from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Reply
 from venire.configs.loading import load_campaign
 from venire.judges.providers.openai import OpenAIProvider
@@ -353,3 +353,23 @@ def test_observers_hear_of_calls_that_actors_make(write: Write) -> None:
     names = Counter(event.name for event in seen)
     assert names["call.sent"] == names["call.ended"] == 60
     assert names["trial.settled"] == 30
+
+
+def test_a_mistake_in_asking_ends_the_run_and_goes_round_no_actors(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The danger: each actor in turn gave the trial back and stopped, and calls were made without end."""
+    path = write()
+    send = OpenAIProvider.send
+
+    async def broken(self: OpenAIProvider, body: bytes, key: str) -> Reply:
+        await send(self, body, key)
+        raise TypeError("a mistake")
+
+    monkeypatch.setattr(OpenAIProvider, "send", broken)
+    with provider(path, tmp_path) as address:
+        path = write(judge=address)
+        with pytest.raises(VenireError, match="stopped asking: TypeError: a mistake"):
+            asked(path, HereCrew(2))
+    assert len(ledger(tmp_path)) <= 16
+    assert_account(path, ledger(tmp_path))

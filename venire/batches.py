@@ -29,6 +29,8 @@ _UNPROVEN = (
     "next run reads its answers once it has ended"
 )
 
+_GIVEN_UP = "given up: its calls count at what was reserved, and the next run asks them again; nothing was cancelled"
+
 
 @dataclass(frozen=True, slots=True)
 class BatchAtProvider:
@@ -64,17 +66,29 @@ def ask_providers(
         return [_at_provider(opened, campaign.name, one, environ, _show) for campaign, one in _out(opened, name)]
 
 
-def cancel(store: Path, name: str | None = None, *, environ: Mapping[str, str] | None = None) -> list[BatchAtProvider]:
+def cancel(
+    store: Path, name: str | None = None, *, give_up: bool = False, environ: Mapping[str, str] | None = None
+) -> list[BatchAtProvider]:
     """Ask providers to end the batches of a store that are out; `name` is one of them, None: all.
 
     What was answered by then is taken in by the next run of the campaign, which asks the rest again. One that is not
     proved to be ours is not cancelled. A batch that was never sent, or that its provider does not know any more, is
-    closed here: calls that may have been answered count at what was reserved for them. Raises as `ask_providers`.
+    closed here: calls that may have been answered count at what was reserved for them. So is, with `give_up`, the one
+    of that name that is in doubt. Raises as `ask_providers`, and InputError where `give_up` has no name, or that of one
+    that is not in doubt.
     """
+    if give_up and name is None:
+        raise InputError("--give-up is of one batch: name it (venire batch list STORE shows which are out)")
     found = []
     with open_store(store, create=False) as opened:
         for campaign, one in _out(opened, name):
             adopted = any(row.adopted for row in submissions.open_submissions(opened, campaign.id) if row.id == one.id)
+            if give_up:
+                if not adopted and one.kind != "doubted":
+                    raise InputError(f"batch {one.name} is not in doubt: cancel it without --give-up, or run again")
+                _close(opened, one, "by venire batch cancel, whosever it is")
+                found.append(BatchAtProvider(campaign.name, one, None, _GIVEN_UP))
+                continue
             ask = _show if adopted else _cancel
             asked = _at_provider(opened, campaign.name, one, environ, ask, gone=True)
             if asked.status is not None and adopted:
@@ -190,8 +204,8 @@ def _note(store: Store, one: SubmissionRow, kind: str, detail: str) -> None:
         )
 
 
-def _close(store: Store, one: SubmissionRow) -> None:
+def _close(store: Store, one: SubmissionRow, why: str = "its provider does not know it any more") -> None:
     """Close a batch that nobody can ask about any more: its calls are on record as unanswered."""
     with store.commit() as commit:
         commit.run("give_up_lines", submission=one.id, batch=commit.batch)
-    _note(store, one, "returned", "given up: its provider does not know it any more")
+    _note(store, one, "returned", f"given up: {why}")

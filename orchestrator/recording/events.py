@@ -78,6 +78,11 @@ EVENTS: Mapping[str, EventKind] = {
         "A wave of requests was submitted as a batch; `name` is ours, `provider_id` the provider's.",
         ("route", "name", "provider_id", "lines", "bytes", "reserved_nano"),
     ),
+    "batch.doubted": EventKind(
+        "A batch was not confirmed when it was sent, and so many of the provider's may be it or somebody else's, the "
+        "first of them `provider_id`: nothing is sent again until they have ended.",
+        ("route", "name", "provider_id", "lines", "candidates"),
+    ),
     "batch.incomplete": EventKind(
         "A batch has ended, and results that its provider counts are missing from what it hands out: it is read again; "
         "lines that are no result, and how often it was read.",

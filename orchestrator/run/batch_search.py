@@ -16,6 +16,8 @@ from venire.storage.plans.submissions import OpenSubmission
 
 SEARCHES = 2
 """How often a list is searched for a batch in vain before it counts as never made: lists lag behind."""
+START_LATER = "start again later"
+"""The advice where a lane is closed and nothing is to be changed."""
 _SLACK = timedelta(seconds=5)
 """How much earlier than the writing of its submission a batch may be dated by our clock: dates are in whole seconds."""
 
@@ -87,13 +89,14 @@ class BatchSearch:
         )
         lane = self._out.lane
         if failures.doubtful >= lane.settings.max_attempts or now + pause - failures.since > lane.settings.max_elapsed:
-            lane.close(f"{failures.number} batches in a row were not confirmed ({error}); start again later")
+            lane.close(f"{failures.number} batches in a row were not confirmed ({error}); {START_LATER}")
 
     async def find(self, wave: Wave) -> tuple[bool, list[int]]:
         """Look for a batch that was not confirmed when it was sent; where it is surely not there, return its trials.
 
         A name proves that it is ours. In a list without names one of its size that was made since then may be: that is
-        waited for, and once it has ended its answers say whose it is.
+        waited for, and once it has ended its answers say whose it is. Where that takes longer than `max_wait` the next
+        start goes on waiting, whatever `after_wait` says: to ask live could be to pay twice.
         """
         one, out = wave.submission, self._out
         taken = submissions.taken_batches(out.store, one.id)
@@ -110,19 +113,23 @@ class BatchSearch:
         # One of the same size that was adopted may turn out to be this one.
         others = () if self._keeps_names else (other.submission for other in out.waves.values())
         if maybe or any(other.adopted and other.lines == one.lines for other in others):
-            self._say_doubt(wave, maybe)
+            await self._say_doubt(wave, maybe)
             wave.looked_for = 0
+            assert out.lane.settings.batch is not None  # it asks in waves
+            wave.is_left = out.age(wave) > (out.lane.settings.batch.max_wait or inf)
             return False, []
         wave.looked_for += 1
         if wave.looked_for < SEARCHES or out.age(wave) < out.longest:
             return False, []
         return True, await out.give_back(wave, "the provider has no such batch")
 
-    def _say_doubt(self, wave: Wave, maybe: Sequence[BatchStatus]) -> None:
-        """Say once why a submission is neither out nor sent again."""
+    async def _say_doubt(self, wave: Wave, maybe: Sequence[BatchStatus]) -> None:
+        """Say once why a submission is neither out nor sent again, and put it on record."""
         if maybe and not wave.in_doubt:
             wave.in_doubt = True
             ids = ", ".join(status.id for status in maybe[:3]) + (", ..." if len(maybe) > 3 else "")
+            await self._out.note(wave, "doubted", detail=f"{ids} may be it, or somebody else's")
+            self._out.emit("batch.doubted", wave, maybe[0].id, lines=wave.submission.lines, candidates=len(maybe))
             self._out.warn(
                 f"{self._out.route}: {ids} of {wave.submission.lines:,} requests may be batch {wave.submission.name} "
                 "or somebody else's: its answers will say so once it has ended; until then it is not cancelled, and "

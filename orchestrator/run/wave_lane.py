@@ -172,7 +172,7 @@ class WaveLane:
 
     def _may_leave(self, looks: int, todo: Sequence[int]) -> bool:
         """Whether nothing more comes of looking: nothing is out or to be sent, or it is left to a later start."""
-        waves = [wave for wave in self.out.waves.values() if not wave.is_lost]
+        waves = [wave for wave in self.out.waves.values() if not wave.is_left]
         if self._halt.is_set():
             return True
         if not self._polling.detach:
@@ -351,7 +351,7 @@ class WaveLane:
         moved = False
         more: list[int] = []
         now = self._clock.monotonic()
-        for wave in [one for one in self.out.waves.values() if not one.is_lost and one.rests_until <= now]:
+        for wave in [one for one in self.out.waves.values() if not one.is_left and one.rests_until <= now]:
             if self._halt.is_set():
                 break
             try:
@@ -360,7 +360,7 @@ class WaveLane:
                 self._warn(f"{self._route.name}: {wave.submission.name}: {error}; it is looked at again later")
                 continue
             except CallError as error:
-                wave.is_lost = True
+                wave.is_left = True
                 self._lane.close(f"batch {wave.submission.name}: {error}{self._advice(wave, error)}")
                 continue
             moved, more = moved or changed, more + goes_on
@@ -416,7 +416,7 @@ class WaveLane:
                 f"{self._route.name}: batch {one.name} was refused for now ({status.problem}); what it held is sent "
                 "later, or in smaller batches"
             )
-        others = len(self.out.waves) > 1
+        others = any(not other.is_left for other in self.out.waves.values() if other is not wave)
         if not others:
             self._most_lines = max(1, one.lines // 2)
         trials = await self.out.give_back(wave, status.problem)

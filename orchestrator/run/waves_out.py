@@ -38,8 +38,9 @@ class Wave:
     """Whether it was said that another batch may be it."""
     found: Collected = field(default_factory=Collected)
     """What came of it so far in this run."""
-    is_lost: bool = False
-    """Whether its provider refuses to say anything of it: the next start looks again."""
+    is_left: bool = False
+    """Whether the next start looks again, and this run does not: its provider refuses to say anything of it, or whose
+    it is could not be known within `max_wait`."""
     sent_now: bool = True
     """Whether it was submitted in this run."""
     rests_until: float = 0.0

@@ -64,7 +64,7 @@ insert into submission_event values ($submission, $now, $kind, $provider_id, $de
 
 -- name: give_up_lines
 -- Lines of a submission without an attempt become attempts without an answer, at what was reserved for them.
-insert into attempt by name select s.campaign, l.trial, l.step, l.number, s.lane, s.written_at sent_at, 8 fault, 'sent in a batch that its provider does not know any more' message,
+insert into attempt by name select s.campaign, l.trial, l.step, l.number, s.lane, s.written_at sent_at, 8 fault, 'sent in a batch that was given up' message,
   l.reserved, l.reserved_tokens, l.request_digest, $batch batch
   from submission_line l join submission s on s.id = l.submission where l.submission = $submission
   and not exists (select 1 from attempt a where a.trial = l.trial and a.step = l.step and a.number = l.number);

@@ -61,6 +61,9 @@ def list_(
 def cancel(
     store: Path = STORE,
     name: str | None = _NAME,
+    give_up: bool = typer.Option(
+        False, "--give-up", help="Count a batch that is in doubt as paid, and ask its calls again."
+    ),
     env_file: Path | None = ENV_FILE,
     as_json: bool = JSON,
 ) -> None:
@@ -77,7 +80,7 @@ def cancel(
     from venire.render.batches import show_providers
     from venire.render.screen import console
 
-    found = cancel_batches(store, name, environ=environment(env_file))
+    found = cancel_batches(store, name, give_up=give_up, environ=environment(env_file))
     if as_json:
         write_json([one.to_json() for one in found])
     else:

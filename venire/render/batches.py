@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +21,7 @@ _STATES = {
     "cancelling": "being cancelled",
     "adopted": "perhaps ours",
     "mistaken": "not confirmed",
+    "doubted": "in doubt",
 }
 
 
@@ -50,14 +52,22 @@ def _age(one: Mapping[str, Any]) -> float:
     return max(0.0, (end - datetime.fromisoformat(one["written_at"])).total_seconds())
 
 
-def show_batches_out(screen: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """One line on what is out, if anything is."""
+def show_batches_out(screen: Console, rows: Sequence[Mapping[str, Any]], store: str) -> None:
+    """One line on what is out, if anything is, and one on each that is in doubt."""
     out = [one for one in rows if one["open"]]
     if out:
         lines, reserved = (sum(one[name] for one in out) for name in ("lines", "reserved"))
         batches = "1 batch" if len(out) == 1 else f"{len(out):,} batches"
         oldest = duration(max(map(_age, out)))
         screen.print(f"  out: {batches} with {lines:,} calls, the oldest for {oldest}; {money(reserved)} reserved")
+    for one in out:
+        if one["kind"] == "doubted":
+            give_up = f"venire batch cancel {shlex.quote(store)} {one['name']} --give-up"
+            screen.print(
+                f"  in doubt: batch {one['name']} was not confirmed, and {plain(one['detail'])}: its calls wait until "
+                f"that has ended, since they could be paid twice. To ask them again all the same: {give_up}",
+                soft_wrap=True,
+            )
 
 
 def show_providers(screen: Console, found: Sequence[BatchAtProvider]) -> None:

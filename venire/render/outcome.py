@@ -20,6 +20,7 @@ from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseLosses
 from venire.orchestrator.recording.events import Events, Observer
+from venire.orchestrator.run.batch_search import START_LATER
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.wave_lane import Polling
 from venire.render.interim import format_interim, show_interim
@@ -310,8 +311,10 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
         whose = f"{session.role} {few(names, 4)}, {lane}"
         mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
-        on = again if summary.losses.gave_up else f"{again} --amend"  # what is mended in the cluster changes no file
-        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {on}", style=FAILED)
+        mend = f"{mend} and go on" if _is_to_be_mended(why) else "Go on"
+        # What is mended in the cluster, or passes by itself, changes no file.
+        on = again if summary.losses.gave_up or not _is_to_be_mended(why) else f"{again} --amend"
+        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend}: {on}", style=FAILED)
     for name, why in summary.unreadable.items():
         screen.print(
             f"\nunreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}; {left}. Mend it and go "
@@ -326,6 +329,11 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         show_failed(
             screen, failed_steps(session.store, session.planned.id), summary.progress.failed, session.campaign.store
         )
+
+
+def _is_to_be_mended(why: str) -> bool:
+    """Whether a lane closed for something in the campaign file or the account: not where its reason says what to do."""
+    return START_LATER not in why and "venire batch cancel" not in why
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
@@ -394,9 +402,8 @@ def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, tri
     if summary.ending is not Ending.COMPLETE:
         screen.print(f"it did not end whole ({summary.ending.value}): what follows rests on what there is")
     for lane, why in summary.closed_lanes.items():
-        screen.print(
-            f"lane closed: {plain(lane)}: {plain(why)}. Mend it, and give the same command with --amend", style=FAILED
-        )
+        mend = "Mend it, and give the same command with --amend" if _is_to_be_mended(why) else "Give the same command"
+        screen.print(f"lane closed: {plain(lane)}: {plain(why)}. {mend}", style=FAILED)
     for name, why in summary.unreadable.items():
         screen.print(f"unreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}", style=FAILED)
     if done.failed:

@@ -71,7 +71,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         )
         for judge in one["judges"]:
             screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
-        show_batches_out(screen, one["batches"])
+        show_batches_out(screen, one["batches"], facts["store"])
         if one["faults"]:
             faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {faults}")

@@ -137,6 +137,19 @@ def test_a_batch_that_its_provider_does_not_know_is_given_up_and_counts_as_reser
     assert venire("store", "check", store).code == 0
 
 
+def test_a_lane_that_waits_for_better_times_asks_for_no_change_of_the_file(
+    venire: Venire, write: Callable[..., Path], server: JudgeServer
+) -> None:
+    server.batches.faults = replace(server.batches.faults, failed_creates=1)
+    path = write("max_attempts = 1")
+    closed = venire("run", path, "--yes", "--poll", "0.01s")
+    assert closed.code == 1
+    assert "start again later" in closed.err
+    assert "Go on: venire run" in " ".join(closed.err.split())
+    assert "Mend" not in closed.err
+    assert "--amend" not in closed.err
+
+
 def test_a_batch_that_is_not_proved_to_be_ours_is_never_cancelled(
     venire: Venire, write: Callable[..., Path], server: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +170,29 @@ def test_a_batch_that_is_not_proved_to_be_ours_is_never_cancelled(
     assert not ours.cancelled
 
 
+def test_a_batch_in_doubt_is_shown_with_the_command_that_gives_it_up_at_what_was_reserved(
+    venire: Venire, write: Callable[..., Path], server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    server.batches.faults = replace(server.batches.faults, failed_creates=1, strangers=1)
+    path = write('provider = "anthropic"\nmax_wait = 0.01')
+    store = path.with_suffix(".duckdb")
+    assert venire("run", path, "--yes", "--poll", "0.01s").code == 3
+    (row,) = venire("batch", "list", store, "--json").json()
+    said = " ".join(venire("status", store).out.split())
+    assert f"in doubt: batch {row['name']}" in said
+    assert f"{row['name']} --give-up" in said
+    assert "name it" in venire("batch", "cancel", store, "--give-up").err
+    assert "at what was reserved" in venire("batch", "cancel", store, row["name"], "--give-up").out
+    with duckdb.connect(str(store), read_only=True) as opened:
+        given_up = opened.execute("select count(*), sum(reserved) from attempt where cost is null").fetchall()
+    assert given_up == [(30, row["reserved"])]
+    assert not any(batch.cancelled for batch in server.batches.batches)
+    end_batches(server)
+    assert venire("run", path, "--yes", "--poll", "0.01s").code == 0
+    assert venire("store", "check", store).code == 0
+
+
 def test_a_name_that_no_batch_has_is_refused_with_those_that_there_are(
     venire: Venire, write: Callable[..., Path]
 ) -> None:
@@ -164,6 +200,7 @@ def test_a_name_that_no_batch_has_is_refused_with_those_that_there_are(
     assert venire("run", path, "--yes", "--detach").code == 3
     store = path.with_suffix(".duckdb")
     (row,) = venire("batch", "list", store, "--json").json()
+    assert "not in doubt" in venire("batch", "cancel", store, row["name"], "--give-up").err
     refused = venire("batch", "cancel", store, "venire-0")
     assert refused.code == 2
     assert f"has no batch 'venire-0'; out: {row['name']}" in " ".join(refused.err.split())

@@ -30,14 +30,19 @@ def stop_on_signals(stop: StopRequest, warn: Callable[[str], None] | None) -> It
         stop.request()
 
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        loop.add_signal_handler(number, request)
+    with _on_signals(lambda: loop.call_soon_threadsafe(request)):
+        yield
+
+
+@contextlib.contextmanager
+def _on_signals(request: Callable[[], object]) -> Iterator[None]:
+    """Call `request` at each SIGINT and SIGTERM in the main thread, in place of the handlers that are there."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: request()) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)  # this leaves the system default in place
             signal.signal(number, handler)
 
 
@@ -48,7 +53,9 @@ def run_to_completion(
 ) -> CampaignSummary:
     """Run a coroutine to its end, in a separate thread if this one already has a running loop, as in a notebook.
 
-    That thread hears no signal: each Ctrl-C here calls `stop`, and the end is waited for all the same.
+    Python lets the main thread alone react to signals: where that is this one, each Ctrl-C and SIGTERM calls `stop`
+    until the end. The handlers are set here as well, since `asyncio.run` has one of its own, which would cancel its
+    task, and that waits for this function.
     """
 
     def whole() -> CampaignSummary:
@@ -59,10 +66,7 @@ def run_to_completion(
         asyncio.get_running_loop()
     except RuntimeError:
         return whole()
-    with ThreadPoolExecutor(1, thread_name_prefix="venire-run") as pool:
-        running = pool.submit(whole)
-        while True:
-            try:
-                return running.result()
-            except KeyboardInterrupt:
-                stop()
+    main = threading.current_thread() is threading.main_thread()
+    listening = _on_signals(stop) if main else contextlib.nullcontext()
+    with listening, ThreadPoolExecutor(1, thread_name_prefix="venire-run") as pool:
+        return pool.submit(whole).result()

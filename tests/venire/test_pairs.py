@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,10 +138,22 @@ def test_after_a_kill_the_same_call_asks_only_what_is_missing(
     assert sum(times.values()) - len(times) <= twice
 
 
-def test_ctrl_c_in_a_notebook_ends_gently_and_loses_nothing(serve: Callable[..., Any], store: Path) -> None:
-    """A running loop has the calls sent by another thread, which hears no signal."""
+def in_a_notebook(cell: Coroutine[Any, Any, None]) -> None:
+    loop = asyncio.new_event_loop()  # `asyncio.run` has a handler of its own, which no notebook has
+    loop.run_until_complete(cell)
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    ("run", "number"),
+    [(in_a_notebook, signal.SIGINT), (asyncio.run, signal.SIGINT), (asyncio.run, signal.SIGTERM)],
+)
+def test_one_signal_inside_a_running_loop_ends_gently_and_loses_nothing(
+    serve: Callable[..., Any], store: Path, run: Callable[..., None], number: signal.Signals
+) -> None:
+    """A running loop has the calls sent by another thread, which gets no signal; `asyncio.run` takes SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with serve(on_request=lambda n: n == 6 and os.kill(os.getpid(), signal.SIGINT), speed=50.0) as server:
+    with serve(on_request=lambda n: n == 6 and os.kill(os.getpid(), number), speed=50.0) as server:
         judge = judge_at(server, concurrency=2)
 
         async def cell() -> None:
@@ -150,9 +162,7 @@ def test_ctrl_c_in_a_notebook_ends_gently_and_loses_nothing(serve: Callable[...,
             assert asked(server) < len(PAIRS) * CALLS_OF_A_PAIR
             vn.judge(PAIRS, judge=judge, store=store, elo=ELO)
 
-        loop = asyncio.new_event_loop()  # `asyncio.run` would take the signal for itself, which no notebook does
-        loop.run_until_complete(cell())
-        loop.close()
+        run(cell())
         assert asked(server) == len(PAIRS) * CALLS_OF_A_PAIR
     signal.signal(signal.SIGINT, before)
 

@@ -118,10 +118,7 @@ def show_recovered(screen: Console, left: Recovered) -> None:
         )
     if left.calls:
         calls = "1 call has" if left.calls == 1 else f"{left.calls:,} calls have"
-        screen.print(
-            f"the last run ended without notice: {calls} no answer on record; "
-            f"{money(left.reserved)} for them count as spent"
-        )
+        screen.print(f"the last run ended without notice: {calls} no answer on record")
 
 
 def format_spending(paid: dict[str, Any]) -> str:

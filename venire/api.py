@@ -291,10 +291,11 @@ def judge(
 
     `pairs` is a list of `{"instruction": ..., "a": ..., "b": ...}`, with `"reference"` where the protocol shows one,
     or of the three texts in this order; or a table of these columns: of pandas, polars or Arrow, a dict of columns, or
-    the path of a file. `mapping` names columns that are called otherwise, as `{"a": "left"}`. A judge is a `Judge`, or
-    the name of a model whose vendor is known, with the vendor's usual variable for the key: `"gpt-4o-mini"`,
-    `"groq/llama-3.3-70b-versatile"`. `protocol` is any that shows two answers; a `Judge` may name another. Simulated
-    judges need the Elo of both sides in `elo`. Returns one row per pair and judge, in the order of the pairs.
+    the path of a file; the instruction may be called `prompt` or `question`. `mapping` names columns that are called
+    otherwise, as `{"a": "left"}`. A judge is a `Judge`, or the name of a model whose vendor is known, with the vendor's
+    usual variable for the key: `"gpt-4o-mini"`, `"groq/llama-3.3-70b-versatile"`. `protocol` is any that shows two
+    answers; a `Judge` may name another. Simulated judges need the Elo of both sides in `elo`. Returns one row per pair
+    and judge, in the order of the pairs.
 
     With `store`, a file that is made where it is not there, every paid reply is kept, and no answered question is paid
     again: after a kill, or with more pairs, the same call asks what is missing. A changed text, judge or prompt is

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,14 +24,16 @@ from venire.configs.schema import Budget, Campaign, Data, Judge, Plan
 from venire.judges import PROTOCOLS
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.vendors import HOMES, find_home, find_price
+from venire.orchestrator.planning.oversized import OversizedText
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.prices import price_warnings
 from venire.session import Records, Session
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
+from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS, with_text
 from venire.storage.transfer.formats.source import MissingColumnError, open_table
 from venire.storage.transfer.memory import is_table, memory_table
-from venire.wording import money
+from venire.wording import money, set_aside
 
 Winner = Literal["a", "b", "tie"]
 Report = Callable[[str], None]
@@ -40,6 +43,8 @@ _NAME = "pairs"
 _CALL = Path("vn.judge")
 """What messages name in place of a campaign file; `.env` is looked for in the working directory."""
 _SIDES = ("a", "b")
+_SHOWN = 5
+"""Texts that are named of those left out."""
 _COLUMNS = ("instruction", *_SIDES, "reference")
 
 
@@ -118,6 +123,8 @@ def judge_pairs(
         with Session(campaign, amend=True, records=_records(given, elo), battles=battles) as session:
             for sentence in price_warnings(campaign.judges):
                 _say(sentence, warn)
+            for sentence in _left_out(session.oversized(), given):
+                _say(sentence, warn)
             summary = session.run(environ=environ, progress=progress, warn=warn)
             paid, found = session.spending, _verdicts(session)
     _report(summary, paid, store, warn)
@@ -175,6 +182,7 @@ def read_pairs(pairs: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
 def _of_table(source: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
     table = open_table(source if isinstance(source, Path) else memory_table(source))
     try:
+        mapping = with_text(table, mapping)
         optional = ["reference"] if mapping.get("reference", "reference") in table.columns else []
         cells = [table.text(table.column(name, mapping)) for name in ("instruction", *_SIDES, *optional)]
         rows = table.execute(f"select {', '.join(cells)} from {{table}}").fetchall()
@@ -194,8 +202,9 @@ def _texts(number: int, pair: Any, mapping: Mapping[str, str]) -> tuple[Any, Any
     if not isinstance(pair, Mapping):
         three = not isinstance(pair, str) and isinstance(pair, Sequence) and len(pair) == 3
         return (*pair, None) if three else (None,) * 4
-    names = {name: mapping.get(name, name) for name in _COLUMNS}
-    if not mapping and (strange := sorted(pair.keys() - set(names))):
+    text = next((name for name in INSTRUCTION_TEXTS if name in pair), "instruction")
+    names = {name: mapping.get(name, text if name == "instruction" else name) for name in _COLUMNS}
+    if not mapping and (strange := sorted(pair.keys() - set(names.values()))):
         raise InputError(f"pair {number}: unknown key {strange[0]!r}; it takes instruction, a, b and reference")
     instruction, a, b, reference = (pair.get(name) for name in names.values())
     return instruction, a, b, None if reference != reference else reference  # NaN of a table's records
@@ -288,6 +297,22 @@ def _records(pairs: Iterable[Pair], elo: Mapping[str, float] | None) -> list[Rec
     ]
 
 
+def _left_out(texts: Sequence[OversizedText], given: Sequence[Pair]) -> Iterator[str]:
+    """A sentence for each of the first texts that no budget covers, by the pair that it is of, and how many more."""
+    numbers = {(pair.id, side): number for number, pair in enumerate(given) for side in (None, *pair.sides)}
+    said = {
+        one.sentence(
+            f"{'the instruction' if one.model is None else one.model.split()[0]} of pair "
+            f"{numbers[one.instruction, one.model]}",
+            "judge again",
+        ): None
+        for one in texts
+    }
+    yield from islice(said, _SHOWN)
+    if (more := len(said) - _SHOWN) > 0:
+        yield f"left out as well: {more:,} more texts that are too long for their budget"
+
+
 def _report(summary: CampaignSummary, paid: frames.CampaignSpending, store: Path | None, warn: Report | None) -> None:
     """What a caller must know of a run that did not answer everything.
 
@@ -309,8 +334,9 @@ def _report(summary: CampaignSummary, paid: frames.CampaignSpending, store: Path
     if summary.ending is Ending.BUDGET:
         limits = "; ".join(dict.fromkeys(summary.unaffordable.values()))
         again = "" if store is None else ": with a higher budget the same call asks the rest alone"
-        aside = f", {money(paid.unanswered)} of it set aside for calls without an answer" if paid.unanswered else ""
-        aside += f" (`venire store release-unanswered {store}` frees it)" if paid.unanswered and store else ""
+        held = set_aside(paid.unanswered, paid.unanswered_tokens)
+        aside = f", {held} of it set aside for calls without an answer" if held else ""
+        aside += f" (`venire store release-unanswered {store}` frees it)" if held and store else ""
         why = f"the budget is reached, {money(paid.nano)} is spent{aside} ({limits}){again}"
     elif summary.ending is Ending.FAILED_STEPS:
         why = f"{progress.failed:,} failed after all their attempts"

@@ -31,11 +31,19 @@ def judge_price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
         return TokenPrice(0, 0)
     found = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
     if found is None:
+        price, free = _words(campaign)
         raise InputError(
             f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}: add "
-            "price = { input = DOLLARS, output = DOLLARS } per million tokens, or free = true"
+            f"{price} per million tokens, or {free}"
         )
     return found
+
+
+def _words(campaign: CampaignSettings) -> tuple[str, str]:
+    """How a judge's price, and that it has none, are written: as in its campaign file, else as in Python."""
+    if campaign.path.is_file():
+        return "price = { input = DOLLARS, output = DOLLARS }", "free = true"
+    return "price=vn.Price(input=DOLLARS, output=DOLLARS)", "free=True"
 
 
 def check_prices(campaign: CampaignSettings, judge: JudgeSettings) -> None:
@@ -44,9 +52,9 @@ def check_prices(campaign: CampaignSettings, judge: JudgeSettings) -> None:
     A price of 0 is `free = true`, but for fallbacks and batches, which have no such key.
     """
     if judge.price == TokenPrice(0, 0):
-        raise InputError(f"{campaign.path}: judge {judge.name!r}: price is 0: write free = true in its place")
+        raise InputError(f"{campaign.path}: judge {judge.name!r}: price is 0: write {_words(campaign)[1]} in its place")
     for key, price, known in _given_prices(judge):
-        _refuse_tiny(f"{campaign.path}: judge {judge.name!r}: {key}", price, known)
+        _refuse_tiny(f"{campaign.path}: judge {judge.name!r}: {key}", price, known, _words(campaign)[1])
 
 
 def batch_price(judge: JudgeSettings, price: TokenPrice) -> TokenPrice:
@@ -92,7 +100,7 @@ def _given_prices(judge: JudgeSettings) -> Iterator[tuple[str, TokenPrice, Token
         yield "batch_price", batch.price, None if live is None else live.times(BATCH_PART)
 
 
-def _refuse_tiny(place: str, price: TokenPrice, known: TokenPrice | None) -> None:
+def _refuse_tiny(place: str, price: TokenPrice, known: TokenPrice | None, free: str) -> None:
     """Raises InputError for a rate above nothing that is below what any model costs."""
     for name, rate in asdict(price).items():
         if rate and rate < _MIN_RATE:
@@ -101,7 +109,7 @@ def _refuse_tiny(place: str, price: TokenPrice, known: TokenPrice | None) -> Non
             raise InputError(
                 f"{place}.{name} is {_dollars(rate)} per million tokens, which no model costs. Write dollars per "
                 "million tokens: a price per token times 1,000,000, one per thousand tokens times 1,000"
-                f"{has}. What costs nothing is free = true, in a fallback 0 for both"
+                f"{has}. What costs nothing is {free}, in a fallback 0 for both"
             )
 
 

@@ -286,7 +286,9 @@ class Session:
     def oversized(self) -> tuple[OversizedText, ...]:
         """The texts that the plan leaves out since no budget covers a call about them."""
         budgets = budgets_left(self.store, self.campaign, respondents(self.campaign))
-        found = left_out_texts(self.store, self.campaign, self.prices, budgets)
+        found = left_out_texts(self.store, self.campaign, self.prices, budgets, self._battles)
+        if self._battles is not None:  # an instruction may stand in battles that are planned, too
+            return found
         return tuple(one for one in found if one.instruction not in self.planned.design.instructions)
 
     @property

@@ -7,6 +7,15 @@ from venire.arena.wording import money, plain
 __all__ = ["duration", "is_reported_round", "money", "plain", "retries"]
 
 
+def set_aside(nano: int, tokens: int) -> str:
+    """What is set aside for calls without an answer, "" where it is nothing.
+
+    >>> set_aside(2_500_000, 1200), set_aside(0, 1200)
+    ('$0.0025 and 1,200 tokens', '1,200 tokens')
+    """
+    return " and ".join([money(nano)] * (nano > 0) + [f"{tokens:,} tokens"] * (tokens > 0))
+
+
 def duration(seconds: float) -> str:
     """Seconds in words.
 

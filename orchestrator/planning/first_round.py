@@ -17,6 +17,7 @@ from venire.orchestrator.designs import ExcludedModel, RoundDesign, battle_desig
 from venire.orchestrator.planning.oversized import (
     OversizedText,
     has_oversized,
+    oversized_battles,
     oversized_texts,
     without_oversized,
 )
@@ -77,26 +78,44 @@ def design_first_round(
 
 
 def design_given(
-    store: Store, campaign: CampaignSettings, battles: Sequence[Pick]
+    store: Store,
+    campaign: CampaignSettings,
+    battles: Sequence[Pick],
+    prices: Mapping[str, TokenPrice],
+    budgets: Mapping[str, BudgetView],
 ) -> tuple[RoundDesign, Catalogue, Mapping[str, Recording]]:
     """The same of battles that the caller chose: the models of a battle need no other instruction in common.
 
     Raises InputError for a protocol that shows a reference where an instruction has none.
     """
+    answers = _catalogue_of(store, battles)
+    oversized = oversized_battles(store, campaign, answers, battles, prices, budgets)
+    battles = [pick for place, pick in enumerate(battles) if place not in oversized] or battles
     models = sorted({model for pick in battles for model in (pick.model_a, pick.model_b)})
     instructions = sorted({pick.instruction for pick in battles if pick.instruction is not None})
-    answers = plans.catalogue(store, models)
     chosen = battle_design(battles, {}, instructions, models, campaign.plan.phases[0].name)
     _refuse_without_reference(campaign, chosen, answers)
     return chosen, answers, {}
 
 
+def _catalogue_of(store: Store, battles: Sequence[Pick]) -> Catalogue:
+    return plans.catalogue(store, sorted({model for pick in battles for model in (pick.model_a, pick.model_b)}))
+
+
 def left_out_texts(
-    store: Store, campaign: CampaignSettings, prices: Mapping[str, TokenPrice], budgets: Mapping[str, BudgetView]
+    store: Store,
+    campaign: CampaignSettings,
+    prices: Mapping[str, TokenPrice],
+    budgets: Mapping[str, BudgetView],
+    battles: Sequence[Pick] | None = None,
 ) -> tuple[OversizedText, ...]:
-    """Of the instructions that a first round draws, the texts that no budget covers, and that it leaves out."""
+    """The texts that no budget covers, and that a first round leaves out: of the instructions that it draws, or of
+    `battles`, where they are given."""
     if not has_oversized(store, campaign, prices, budgets) or campaign.plan.phases[0].policy == RECORDED:
         return ()
+    if battles is not None:
+        of = oversized_battles(store, campaign, _catalogue_of(store, battles), battles, prices, budgets)
+        return tuple(of.values()) if len(of) < len(battles) else ()
     rng, models = np.random.default_rng(campaign.seed), tuple[str, ...]()
     if campaign.asks_contestants:
         asked = plans.instruction_catalogue(store)

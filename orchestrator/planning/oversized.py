@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
+from venire.arena.keys import respondent_key
+from venire.arena.planning import Pick
 from venire.arena.wording import money
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import TRUNCATIONS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.costs.call_cost import CallCost
 from venire.orchestrator.planning.plan_state import text_lengths
+from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans.plans import Catalogue
-from venire.storage.plans.trial_states import by_number
+from venire.storage.plans.trial_states import by_number, settled_pairs
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -43,10 +46,29 @@ class OversizedText:
 
     def __str__(self) -> str:
         what = "" if self.model is None else f"the answer of {self.model!r} to "
+        return self.sentence(f"{what}instruction {self.instruction!r}", "plan anew")
+
+    def sentence(self, text: str, again: str) -> str:
+        """What is left out, and what to do; `text` names it, `again` is how it is then asked about."""
         return (
-            f"left out: {what}instruction {self.instruction!r} has about {self.tokens:,} tokens, and {self.whose} does "
-            f"not cover the longest answer of {self.judge!r} to it: shorten the text, or raise that and plan anew"
+            f"left out: {text} has about {self.tokens:,} tokens, and {self.whose} does not cover the longest answer "
+            f"of {self.judge!r} to it: shorten the text, or raise that and {again}"
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What is asked about, an instruction or a battle each: lengths in characters, all of one shape.
+
+    `longest` is the longest answer, `authors` whose it is, and `shown` are the answers that one call surely shows.
+    """
+
+    names: Sequence[str]
+    authors: Sequence[str | None]
+    instructions: NDArray[np.float64]
+    referenced: NDArray[np.float64]
+    longest: NDArray[np.float64]
+    shown: NDArray[np.float64]
 
 
 def has_oversized(
@@ -54,7 +76,7 @@ def has_oversized(
 ) -> bool:
     """Whether the longest texts of a store, of whatever models, are more than a budget covers: seldom, and quick."""
     plain, referenced = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
-    most = float(by_number(store, "completion_lengths").max(initial=0))
+    most = 2.0 * float(by_number(store, "completion_lengths").max(initial=0))
     most += float(max(plain.max(initial=0), referenced.max(initial=0)))
     return any(
         _beyond(_call_cost(judge, prices), account, np.array([most]))
@@ -81,19 +103,60 @@ def oversized_texts(
     if not names or not has_oversized(store, campaign, prices, budgets):
         return ()
     lengths = text_lengths(store, answers, models, names)
-    longest = np.nan_to_num(lengths.completions).max(axis=0, initial=0.0)
-    found: dict[str, OversizedText] = {}
+    written = np.nan_to_num(lengths.completions)
+    longest = written.max(axis=0, initial=0.0)
+    authors = [models[row] for row in written.argmax(axis=0)] if len(models) else [None] * len(names)
+    asked = _Asked(names, authors, lengths.instructions, lengths.referenced, longest, longest)
+    found = _oversized(campaign, asked, prices, budgets)
+    return tuple(found[place] for place in sorted(found))
+
+
+def oversized_battles(
+    store: Store,
+    campaign: CampaignSettings,
+    answers: Catalogue,
+    battles: Sequence[Pick],
+    prices: Mapping[str, TokenPrice],
+    budgets: Mapping[str, BudgetView],
+) -> Mapping[int, OversizedText]:
+    """The same of battles that were chosen, by their place: both texts are shown. What was judged is not left out."""
+    if not has_oversized(store, campaign, prices, budgets):
+        return {}
+    names = [str(one.instruction) for one in battles]
+    numbers = [answers.instructions[name][0] for name in names]
+    plain, referenced = (by_number(store, "instruction_lengths", of)[numbers] for of in ("characters", "referenced"))
+    pairs = [(one.model_a, one.model_b) for one in battles]
+    sides = np.array(
+        [[answers.completions[model, name].number for model in pair] for pair, name in zip(pairs, names, strict=True)]
+    ).reshape(-1, 2)
+    texts = by_number(store, "completion_lengths")[sides].astype(np.float64)
+    authors = [pair[row] for pair, row in zip(pairs, texts.argmax(axis=1), strict=True)]
+    asked = _Asked(names, authors, plain.astype(float), referenced.astype(float), texts.max(axis=1), texts.sum(axis=1))
+    found = _oversized(campaign, asked, prices, budgets)
+    keys = [respondent_key(one) for _, one in respondents(campaign)] if found else []
+    known = {row[0] for key in keys for row in store.read("respondent_id", respondent_key=key)}
+    settled = np.zeros(len(battles), dtype=np.int64)
+    for one in settled_pairs(store, known).values() if known else ():
+        settled += one.of(sides[:, 0], sides[:, 1])
+    return {place: found[place] for place in sorted(found) if not settled[place]}
+
+
+def _oversized(
+    campaign: CampaignSettings, asked: _Asked, prices: Mapping[str, TokenPrice], budgets: Mapping[str, BudgetView]
+) -> dict[int, OversizedText]:
+    """By place, what a judge cannot be asked about."""
+    found: dict[int, OversizedText] = {}
     for judge in filter(_is_asked_in_full, campaign.judges):
-        asked = lengths.referenced if PROTOCOLS[judge.protocol].needs_reference else lengths.instructions
+        before = asked.referenced if PROTOCOLS[judge.protocol].needs_reference else asked.instructions
         cost = _call_cost(judge, prices)
         for account in budgets[judge.name].accounts:
-            for place in _beyond(cost, account, asked + longest):
-                alone = not _is_covered(cost, account, int(asked[place]))
-                model = None if alone else models[int(np.nan_to_num(lengths.completions[:, place]).argmax())]
-                shown = asked[place] if alone else longest[place]
-                tokens = int(shown) // _CHARACTERS_A_TOKEN
-                found.setdefault(names[place], OversizedText(names[place], model, tokens, judge.name, _limit(account)))
-    return tuple(found[name] for name in names if name in found)
+            for place in _beyond(cost, account, before + asked.shown):
+                alone = not _is_covered(cost, account, int(before[place]))
+                model = None if alone else asked.authors[place]
+                tokens = int(before[place] if alone else asked.longest[place]) // _CHARACTERS_A_TOKEN
+                one = OversizedText(asked.names[place], model, tokens, judge.name, _limit(account))
+                found.setdefault(place, one)
+    return found
 
 
 def without_oversized(names: Sequence[str], found: Sequence[OversizedText]) -> tuple[str, ...]:

@@ -77,11 +77,11 @@ def plan_campaign(
         refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=True)
     else:
+        budgets = budgets_left(store, campaign, judges)
         if battles is None:
-            budgets = budgets_left(store, campaign, judges)
             design, answers, recordings = design_first_round(store, campaign, prices or {}, budgets, estimates)
         else:
-            design, answers, recordings = design_given(store, campaign, battles)
+            design, answers, recordings = design_given(store, campaign, battles, prices or {}, budgets)
         numbers = plans.register(store, campaign, judges, _prompts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above

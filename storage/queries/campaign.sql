@@ -45,7 +45,8 @@ select cj.name, r.id, r.model, r.protocol, r.origin, cj.elo, cj.family from camp
 
 -- name: spend
 select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens, unanswered,
-  (select count(*) from attempt where campaign = $campaign and fault <> 0 and cost is null and (reserved > 0 or reserved_tokens > 0)) unanswered_calls
+  (select count(*) from attempt where campaign = $campaign and fault <> 0 and cost is null and (reserved > 0 or reserved_tokens > 0)) unanswered_calls,
+  (select coalesce(sum(reserved_tokens), 0)::bigint from attempt where campaign = $campaign and fault <> 0 and cost is null) unanswered_tokens
   from spend where campaign = $campaign;
 
 -- name: faults

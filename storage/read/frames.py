@@ -11,6 +11,7 @@ import numpy as np
 from venire.arena.battles import Ballots, Battles, Grades
 from venire.arena.records import Origin
 from venire.storage.plans.trial_states import TrialStates, respondents, trial_states
+from venire.storage.read.activity import campaign_settings
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class CampaignSpending:
     """Of what is only reserved, that for calls without an answer."""
     unanswered_calls: int = 0
     """How many of these there are for which anything is set aside."""
+    unanswered_tokens: int = 0
+    """Tokens that are set aside for them, where a budget limits tokens."""
 
 
 def campaigns(store: Store) -> tuple[CampaignRow, ...]:
@@ -152,7 +155,17 @@ def _exclusive(now: TrialStates) -> tuple[NDArray[np.bool_], NDArray[np.bool_], 
 def campaign_spending(store: Store, campaign: int) -> CampaignSpending:
     """What a campaign paid."""
     rows = store.read("spend", campaign=campaign)
-    return CampaignSpending(*rows[0]) if rows else CampaignSpending()
+    found = CampaignSpending(*rows[0]) if rows else CampaignSpending()
+    if found.unanswered_tokens and not _limits_tokens(campaign_settings(store, campaign).get("budget", {})):
+        return replace(found, unanswered_tokens=0)
+    return found
+
+
+def _limits_tokens(budget: Mapping[str, Any]) -> bool:
+    """Whether a table of budgets, or one in it for a judge or a model, limits tokens."""
+    return budget.get("tokens") is not None or any(
+        _limits_tokens(one) for one in budget.values() if isinstance(one, Mapping)
+    )
 
 
 def elos(store: Store) -> dict[str, float]:

@@ -21,6 +21,7 @@ import venire as vn
 from venire.judges.providers.vendors import HOMES
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.server import JudgeServer, serve_in_thread
+from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS
 
 PAIRS = [{"instruction": f"Say {n % 2}", "a": f"It is {n}, exactly.", "b": f"no {n}"} for n in range(6)]
 """Three pairs on each of two instructions."""
@@ -192,11 +193,36 @@ def test_pairs_come_in_any_table(make: Callable[[], Any]) -> None:
 
 def test_pairs_come_from_a_file_with_columns_of_any_name(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps({"prompt": p["instruction"], "a": p["a"], "b": p["b"]}) + "\n" for p in PAIRS))
-    names = {"instruction": "prompt"}
+    path.write_text("".join(json.dumps({"task": p["instruction"], "a": p["a"], "b": p["b"]}) + "\n" for p in PAIRS))
+    names = {"instruction": "task"}
     assert vn.judge(path, judge=EMBEDDED, elo=ELO, mapping=names) == vn.judge(PAIRS, judge=EMBEDDED, elo=ELO)
-    with pytest.raises(vn.InputError, match=r'columns found: prompt, a, b.*mapping=\{"instruction": '):
+    with pytest.raises(vn.InputError, match=r'columns found: task, a, b.*mapping=\{"instruction": '):
         vn.judge(str(path), judge=EMBEDDED, elo=ELO)
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_TEXTS)
+def test_a_column_of_instructions_may_be_called_as_in_other_tables(name: str) -> None:
+    rows = [{name: pair["instruction"], "a": pair["a"], "b": pair["b"]} for pair in PAIRS[:2]]
+    table = {key: [row[key] for row in rows] for key in rows[0]}
+    whole = vn.judge(PAIRS[:2], judge=EMBEDDED, elo=ELO)
+    assert vn.judge(rows, judge=EMBEDDED, elo=ELO) == vn.judge(table, judge=EMBEDDED, elo=ELO) == whole
+
+
+@pytest.mark.parametrize("key", ["instruction", "a"])
+def test_a_text_that_no_budget_covers_is_named_and_the_other_pairs_are_judged(key: str, store: Path) -> None:
+    """The danger: one answer of megabytes ended the call, and no other pair was judged."""
+    said: list[str] = []
+    long = {**PAIRS[1], key: "word" * 1_000_000}
+    more: dict[str, Any] = {"judge": EMBEDDED, "elo": ELO, "store": store, "warn": said.append}
+    rows = vn.judge([PAIRS[0], long, *PAIRS[2:]], budget=vn.Budget(tokens=900_000), **more)
+    assert [row.pair for row in rows if row.winner is None] == [1]
+    (sentence,) = said
+    assert f"{key} of pair 1 has about 1,000,00" in sentence
+    assert "the budget of 900,000 tokens" in sentence
+    whole = vn.judge([long], budget=vn.Budget(tokens=9_000_000), **more)
+    assert whole[0].winner is not None, "with a higher budget the same call asks it"
+    assert vn.judge([PAIRS[0], long], budget=vn.Budget(tokens=900_000), **more)[1].winner == whole[0].winner
+    assert len(said) == 1, "what was judged is given back whatever the budget is now"
 
 
 def test_the_name_of_a_model_brings_its_vendors_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +247,10 @@ def test_the_name_of_a_model_brings_its_vendors_address_and_key(monkeypatch: pyt
     ("more", "says"),
     [
         ({"judge": "gpt-4o-mini"}, "write OPENAI_API_KEY=... into .env"),
-        ({"judge": vn.Judge(model="m", base_url="http://127.0.0.1:9/v1")}, "no price is known"),
+        (
+            {"judge": vn.Judge(model="m", base_url="http://127.0.0.1:9/v1")},
+            "price=vn.Price(input=DOLLARS, output=DOLLARS) per million tokens, or free=True",
+        ),
         ({"judge": vn.Judge(model="m", base_url="http://127.0.0.1:9/v1", free=True)}, "base_url"),
         ({"judge": EMBEDDED}, "elo={"),
         ({"judge": EMBEDDED, "elo": {"x": 1}}, "both sides"),

@@ -127,16 +127,19 @@ def release_unanswered(
     from venire.storage.plans.plans import release_unanswered as release
     from venire.storage.read import frames
     from venire.storage.store.opening import open_store
-    from venire.wording import money, plain
+    from venire.wording import money, plain, set_aside
 
     with open_store(store, create=False) as opened:
         there = {one.name: one.id for one in frames.campaigns(opened)}
         if campaign is not None and campaign not in there:
             raise InputError(f"the store {store} has no campaign {campaign!r}; there are: {', '.join(there)}")
-        freed = {name: release(opened, number) for name, number in there.items() if campaign in (None, name)}
+        chosen = {name: number for name, number in there.items() if campaign in (None, name)}
+        held = {name: frames.campaign_spending(opened, number).unanswered_tokens for name, number in chosen.items()}
+        freed = {name: release(opened, number) for name, number in chosen.items()}
     for name, (calls, nano) in freed.items():
         if calls:
-            what = f"{money(nano)} set aside for {calls:,} calls without an answer no longer counts as spent"
+            amount = set_aside(nano, held[name]) or money(nano)
+            what = f"{amount} set aside for {calls:,} calls without an answer no longer counts as spent"
             typer.echo(f"{plain(name)}: {what}")
     if not any(calls for calls, _ in freed.values()):
         typer.echo(f"{store}: nothing is set aside for calls without an answer; nothing was done")

@@ -234,7 +234,7 @@ def _show_set_aside(screen: Console, session: Session) -> None:
     if (has := session.takeover) is not None:
         accounts |= {has.shard.store(session.whole.store, number): one for number, one in has.accounts.items()}
     for store, paid in accounts.items():
-        if paid.unanswered:
+        if paid.unanswered or paid.unanswered_tokens:
             of = session.campaign.name if several else None
             screen.print(f"{unanswered_hint(asdict(paid), store, of)}\n", soft_wrap=True)
 

@@ -26,7 +26,7 @@ from venire.render.interim import format_last_interim, show_rounds
 from venire.render.screen import FAILED, tabulate
 from venire.storage.read.judge_quality import JudgeReadability
 from venire.storage.store.journal import Recovered
-from venire.wording import duration, money, plain, retries
+from venire.wording import duration, money, plain, retries, set_aside
 
 __all__ = [
     "MIN_READABLE",
@@ -81,7 +81,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
                 f"  {one['lost_calls']:,} calls without an answer here may have one with the actors of the cluster, "
                 f"which keep it for twelve hours: venire run FILE {one['options']}"
             )
-        if paid["unanswered"]:
+        if paid["unanswered"] or paid["unanswered_tokens"]:
             of = one["campaign"] if len(facts["campaigns"]) > 1 else None
             screen.print(f"  {unanswered_hint(paid, Path(facts['store']), of)}", soft_wrap=True)
         show_rounds(screen, one["plan"], progress["missing"])
@@ -134,8 +134,9 @@ def unanswered_hint(paid: dict[str, Any], store: Path, campaign: str | None = No
     one = paid["unanswered_calls"] == 1
     calls = "1 call without an answer counts" if one else f"{paid['unanswered_calls']:,} calls without an answer count"
     of = "" if campaign is None else f" --campaign {shlex.quote(campaign)}"
+    amount = set_aside(paid["unanswered"], paid["unanswered_tokens"])
     return (
-        f"{calls} as spent at {money(paid['unanswered'])}, set aside when they were sent, since the provider may have "
+        f"{calls} as spent at {amount}, set aside when they were sent, since the provider may have "
         "charged for them. If it did not, free it: venire store release-unanswered "
         f"{plain(shlex.quote(os.path.relpath(store)) + of)}"
     )

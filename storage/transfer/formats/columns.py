@@ -40,10 +40,12 @@ UNNAMED_JUDGE = "unnamed"
 INSTRUCTION_IDS = ("instruction_id", "question_id", "prompt_id", "item_id", "sample_id", "task_id")
 """What tables call the id of an instruction, ours first."""
 
-_TEXTS = ("instruction", "prompt", "question")
+INSTRUCTION_TEXTS = ("instruction", "prompt", "question")
+"""What tables call the text of an instruction, ours first."""
+
 _SYNONYMS = {
     "judge": ("annotator", "worker", "voter", "rater"),
-    "instruction_id": (*INSTRUCTION_IDS[1:], *_TEXTS, "uid"),
+    "instruction_id": (*INSTRUCTION_IDS[1:], *INSTRUCTION_TEXTS, "uid"),
 }
 """What other tables call our columns, the surest first: an id, then a text, then `uid`, which may number the rows."""
 
@@ -68,9 +70,15 @@ def column_of(table: TableFile, ours: str, taken: Collection[str] = ()) -> str |
 
 def with_ids(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
     """The mapping with the file's column of ids of instructions, where it has one of some name."""
-    names = ["instruction_id", *(name for name in _SYNONYMS["instruction_id"] if name not in _TEXTS)]
+    names = ["instruction_id", *(name for name in _SYNONYMS["instruction_id"] if name not in INSTRUCTION_TEXTS)]
     ids = _named(table, names)
     return {"instruction_id": ids[0], **mapping} if ids else mapping
+
+
+def with_text(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """The mapping with the file's column of texts of instructions, where it has one of some name."""
+    texts = _named(table, INSTRUCTION_TEXTS)
+    return {"instruction": texts[0], **mapping} if texts else mapping
 
 
 def _named(table: TableFile, names: Sequence[str]) -> list[str]:

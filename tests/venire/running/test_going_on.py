@@ -154,6 +154,25 @@ def test_a_budget_counts_calls_of_unknown_cost_across_runs(venire: Venire, write
         assert merged["calls"] == now["calls"], "a released call is the same call as before"
 
 
+@pytest.mark.parametrize("limited", [True, False])
+def test_tokens_set_aside_of_a_free_judge_are_said_where_a_budget_counts_tokens(
+    venire: Venire, write_campaign: Write, serve: Serve, *, limited: bool
+) -> None:
+    """The danger: they were worth $0, so a token budget was used up by what nobody was shown how to free."""
+    with serve(faults=Faults(cut=0.5)) as server:
+        judge = f'[[judge]]\nname = "j"\nmodel = "simulated/bard@1"\nbase_url = "{server.base_url}"\n'
+        more = "[budget]\ntokens = 30000" if limited else ""
+        path = write_campaign(judges=f"{judge}free = true\n", instructions=1, more=more)
+        ended = venire("run", path, "--yes")
+    status = venire("status", path.with_suffix(".duckdb"))
+    commands = COMMAND.findall(status.out)
+    assert COMMAND.findall(ended.err) == commands
+    assert len(commands) == limited
+    if limited:
+        assert re.search(r"as spent at [\d,]+ tokens, set aside", status.out)
+        assert re.search(r"[\d,]+ tokens set aside for .* no longer count", venire(*commands[0].split()).out)
+
+
 def test_a_store_behind_a_link_is_the_same_store(venire: Venire, judged: Write, folder: Path) -> None:
     path = judged()
     os.symlink(path.with_suffix(".duckdb"), folder / "link.duckdb")

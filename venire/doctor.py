@@ -124,7 +124,7 @@ def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str] | No
         try:
             price = judge_price(campaign, judge)
         except InputError as error:
-            yield HealthFinding(f"price of {judge.name}", "problem", str(error))
+            yield HealthFinding(f"price of {judge.name}", "problem", f"{error}. Until then its endpoint is not asked")
         else:
             rates = f"{money(price.input)} in, {money(price.output)} out, per million tokens"
             table = "" if judge.free or judge.price is not None else ", by the table of litellm"
@@ -134,14 +134,15 @@ def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str] | No
 
 
 def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str] | None) -> list[JudgeSettings]:
-    """A judge or contestant for every endpoint with a key that can be asked, each with that one route."""
+    """A judge or contestant for every endpoint that can be asked, with its key and price, each with that one route."""
     found: dict[Identity, JudgeSettings] = {}
     for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
         for route in judge.lane.routes:
-            alone = replace(judge, lane=replace(judge.lane, routes=(route,)))
             if route.base_url is None or route.replicas is not None or route.identity in found:
                 continue
             try:
+                price = judge_price(campaign, judge)
+                alone = replace(judge, price=route.price or price, lane=replace(judge.lane, routes=(route,)))
                 read_secrets(campaign, [alone], environ)
             except InputError:  # a finding of `examine_campaign`
                 continue
@@ -149,15 +150,9 @@ def endpoints_to_ask(campaign: CampaignSettings, environ: Mapping[str, str] | No
     return list(found.values())
 
 
-def highest_price(campaign: CampaignSettings, asked: Sequence[JudgeSettings]) -> int:
-    """What one call to each costs at most, in nano-dollars; those without a known price count nothing."""
-    total = 0
-    for judge in asked:
-        try:
-            total += judge_price(campaign, judge).cost(64, _TOKENS)
-        except InputError:
-            continue
-    return total
+def highest_price(asked: Sequence[JudgeSettings]) -> int:
+    """What one call to each of `endpoints_to_ask` costs at most, in nano-dollars."""
+    return sum(judge.price.cost(64, _TOKENS) for judge in asked if judge.price is not None)
 
 
 def ask_endpoints(

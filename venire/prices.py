@@ -71,18 +71,29 @@ def batch_price(judge: JudgeSettings, price: TokenPrice) -> TokenPrice:
 
 
 def price_warnings(judges: Iterable[JudgeSettings]) -> Iterator[str]:
-    """A sentence for each rate in the file that is more than 3 times what the table has, or less than a third of it."""
+    """A sentence for each rate in the file that is more than 3 times what the table has, or less than a third of it.
+
+    So is a rate of 0 beside others: what costs nothing has no rate at all.
+    """
     for judge, (key, price, known) in ((one, given) for one in judges for given in _given_prices(one)):
         table = {} if known is None else asdict(known)
         for name, rate in asdict(price).items():
             expected = table.get(name)
-            if not rate or not expected or expected / _MAX_RATIO <= rate <= expected * _MAX_RATIO:
+            nothing = rate is None or not (price.input or price.output)
+            if nothing or not expected or expected / _MAX_RATIO <= rate <= expected * _MAX_RATIO:
                 continue
-            times = f"{rate / expected:,.3g} times" if rate > expected else f"1/{expected / rate:,.3g} of"
             yield (
-                f"judge {judge.name!r}: {key}.{name} is {_dollars(rate)} per million tokens, {times} the "
-                f"{_dollars(expected)} of {price_table()}: budgets count by the file; compare with your provider's page"
+                f"judge {judge.name!r}: {key}.{name} is {_dollars(rate)} per million tokens, "
+                f"{_times(rate, expected)} the {_dollars(expected)} of {price_table()}: budgets count by the file; "
+                "compare with your provider's page"
             )
+
+
+def _times(rate: int, expected: int) -> str:
+    """How a rate compares with the expected one, for a sentence that goes on with "the" and the expected one."""
+    if rate == 0:
+        return "not"
+    return f"{rate / expected:,.3g} times" if rate > expected else f"1/{expected / rate:,.3g} of"
 
 
 def _given_prices(judge: JudgeSettings) -> Iterator[tuple[str, TokenPrice, TokenPrice | None]]:

@@ -56,7 +56,7 @@ def doctor(
         found += examine_campaign(campaign, environ)
         if asked := endpoints_to_ask(campaign, environ):
             calls = "1 call" if len(asked) == 1 else f"{len(asked)} calls"
-            cost = money(highest_price(campaign, asked))
+            cost = money(highest_price(asked))
             if yes or (
                 sys.stdin.isatty() and typer.confirm(f"Send {calls} of a few tokens, {cost} at most?", err=True)
             ):

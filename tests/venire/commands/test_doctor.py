@@ -55,6 +55,27 @@ def test_an_endpoint_is_asked_once_with_consent_and_its_model_shown(
     assert not campaign.with_suffix(".duckdb").exists()
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "price = { input = 0.000001, output = 2 }",
+        "price = { input = 0, output = 0 }",
+        "",
+        'free = true\n[[judge.fallback]]\nbase_url = "{url}"\nmodel = "m"\nprice = { input = 1, output = 0.000002 }',
+    ],
+)
+def test_what_has_no_price_that_can_be_is_not_asked(
+    venire: Venire, write_campaign: Write, serve: Any, more: str
+) -> None:
+    with serve() as server:
+        judge = JUDGE.replace("simulated/gpt-4-0613@1", "made-up")
+        file = write_campaign(judges=judge.format(url=server.base_url, more=more.replace("{url}", server.base_url)))
+        done = venire("doctor", file, "--yes", "--json")
+        assert not server.ledger.entries
+    assert done.code == 1
+    assert states(done.json())["price of near"] == "problem"
+
+
 def test_a_missing_key_an_unknown_price_and_a_dead_endpoint_are_problems(
     venire: Venire, write_campaign: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,14 @@ def test_the_price_of_a_writer_is_held_to_the_same(
         ("price = { input = 0.15, output = 2.0 }", "price.output is $2 per million tokens, 3.33 times the $0.6"),
         (f"price = {TRUE}\n{FALLBACK}{{ input = 0.01, output = 0.60 }}", "fallback[1].price.input"),
         (f'price = {TRUE}\ntransport = "batch"\nbatch_price = {{ input = 0.02, output = 0.3 }}', "batch_price.input"),
+        ("price = { input = 0, output = 0.60 }", "price.input is $0 per million tokens, not the $0.15"),
+        ("price = { input = 0.15, output = 0 }", "price.output is $0 per million tokens, not the $0.6"),
+        ("price = { input = 0.15, output = 0.60, cached = 0 }", "price.cached is $0"),
+        (f"price = {TRUE}\n{FALLBACK}{{ input = 0.15, output = 0 }}", "fallback[1].price.output is $0"),
+        (
+            f'price = {TRUE}\ntransport = "batch"\nbatch_price = {{ input = 0, output = 0.3 }}',
+            "batch_price.input is $0",
+        ),
     ],
 )
 def test_a_price_far_from_the_known_one_is_said_by_plan_doctor_and_python(
@@ -108,5 +116,6 @@ def test_a_price_far_from_the_known_one_is_said_by_plan_doctor_and_python(
 
 
 def test_a_price_near_the_known_one_is_used_without_a_word(venire: Venire, write_campaign: Write) -> None:
-    file = write_campaign(judges=f"[[judge]]\n{MINI}price = {{ input = 0.2, output = 0.9, cached = 0.05 }}\n")
+    near = f"price = {{ input = 0.2, output = 0.9, cached = 0.05 }}\n{FALLBACK}{{ input = 0, output = 0 }}"
+    file = write_campaign(judges=f"[[judge]]\n{MINI}{near}\n")
     assert venire("plan", file, "--json").json()["warnings"] == []

@@ -70,7 +70,7 @@ def _show_prepared(screen: Console, session: Session, prepared: PreparedPlacemen
         screen.print(
             f"{prepared.already} judgments of it are on the board already: they count, and are not asked again"
         )
-    for sentence in price_warnings(session.campaign.judges):
+    for sentence in (*price_warnings(session.campaign.judges), *map(str, session.oversized())):
         screen.print(plain(sentence), style="yellow")
     if paid := session.spending.nano:
         screen.print(f"{money(paid)} is spent on it already, {session.progress.settled} verdicts are there")

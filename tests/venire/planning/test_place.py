@@ -139,6 +139,16 @@ def test_what_cannot_be_placed_is_refused_in_a_sentence(folder: Path, given: tup
         CliRunner().invoke(app, ["place", *given, "--on", str(store), "--yes"], catch_exceptions=False)
 
 
+def test_a_text_that_no_budget_covers_is_named_and_the_model_is_placed_by_the_others(folder: Path) -> None:
+    rows = [[NEW, f"i{n:02}", f"{NEW} says {n}" if n else "word" * 1_000_000] for n in range(30)]
+    write(folder / "long.csv", ["model", "instruction_id", "completion"], rows)
+    given = ["place", NEW, "--on", str(folder / "board.duckdb"), "--completions", str(folder / "long.csv"), "--yes"]
+    done = CliRunner().invoke(app, [*given, "--budget", "0.05"], catch_exceptions=False)
+    said = " ".join(done.output.split())
+    assert "29 instructions in common" in said
+    assert f"left out: the answer of {NEW!r} to instruction 'i00' has about 1,000,000 tokens" in said
+
+
 @pytest.mark.slow
 def test_a_model_of_the_board_is_placed_by_what_is_there_and_more(folder: Path) -> None:
     given = ["place", "m5", "--on", str(folder / "board.duckdb"), "--yes", "--battles", "40"]

@@ -314,7 +314,7 @@ def judge(
     """
     return judge_pairs(
         pairs,
-        [judge] if isinstance(judge, Judge | str) else list(judge),
+        judge,
         protocol,
         budget=budget,
         store=None if store is None else Path(store),

@@ -31,8 +31,8 @@ from venire.session import Records, Session
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS, with_text
-from venire.storage.transfer.formats.source import MissingColumnError, open_table
-from venire.storage.transfer.memory import is_table, memory_table
+from venire.storage.transfer.formats.source import MissingColumnError, NoRowsError, open_table
+from venire.storage.transfer.memory import is_missing, is_table, memory_table
 from venire.wording import money, set_aside
 
 Winner = Literal["a", "b", "tie"]
@@ -98,7 +98,7 @@ def _digest(text: str) -> str:
 
 def judge_pairs(
     pairs: Any,
-    judges: Sequence[Judge | str],
+    judges: Any,
     protocol: str,
     *,
     budget: Budget | float | Decimal | None,
@@ -110,9 +110,7 @@ def judge_pairs(
     environ: Mapping[str, str] | None,
 ) -> list[JudgedPair]:
     """What `venire.judge` does, whose arguments these are."""
-    if not judges:
-        raise InputError("judge: name at least one judge")
-    asked = [_asked(one, protocol) for one in judges]
+    asked = [_asked(one, protocol) for one in _several(judges)]
     given = list(read_pairs(pairs, mapping))
     if not given:
         return []
@@ -127,9 +125,32 @@ def judge_pairs(
                 _say(sentence, warn)
             summary = session.run(environ=environ, progress=progress, warn=warn)
             paid, found = session.spending, _verdicts(session)
-    _report(summary, paid, store, warn)
     names = [one.name for one in campaign.judges]
+    keys = ((name, pair.id, *pair.sides, swapped) for pair in set(given) for name in names for swapped in (False, True))
+    unreadable = sum(key in found and found[key][0] is None for key in keys)
+    _report(summary, paid, unreadable, store, warn)
     return [_judged(number, name, found, pair) for number, pair in enumerate(given) for name in names]
+
+
+def _several(judges: Any) -> list[Judge | str]:
+    """One judge or several, as a list. Raises InputError for what is no judge, and for none."""
+    alone = isinstance(judges, Judge | str | Mapping) or not isinstance(judges, Iterable)
+    several = [judges] if alone else list(judges)
+    if not several:
+        raise InputError("judge: name at least one judge")
+    for one in several:
+        if not isinstance(one, Judge | str) or one == "":
+            raise InputError(
+                f"judge: {_shown(one)} is no judge: give a vn.Judge, such as vn.Judge(model=...), the name of a model, "
+                "or a list of these"
+            )
+    return several
+
+
+def _shown(value: Any) -> str:
+    """What was given in place of something else, for a message: a plain value, of others the type alone."""
+    plain = isinstance(value, int | float | None) or (isinstance(value, str) and not value)
+    return repr(value) if plain else type(value).__name__
 
 
 def _asked(judge: Judge | str, protocol: str) -> Judge:
@@ -141,9 +162,11 @@ def _asked(judge: Judge | str, protocol: str) -> Judge:
         judge = _named(judge)
     if "protocol" not in judge.given:
         judge = Judge(**{**judge.given, "protocol": protocol})
-    if PROTOCOLS.find(judge.protocol).shape is not Shape.PAIR:
-        raise InputError(f"protocol {judge.protocol!r} does not show two answers: name another, such as two-stage")
-    return judge
+    if judge.protocol in PROTOCOLS and PROTOCOLS[judge.protocol].shape is Shape.PAIR:
+        return judge
+    wrong = "does not show two answers" if judge.protocol in PROTOCOLS else "does not exist"
+    pairwise = ", ".join(name for name in PROTOCOLS if PROTOCOLS[name].shape is Shape.PAIR)
+    raise InputError(f"protocol {judge.protocol!r} {wrong}: name one of {pairwise}")
 
 
 def _named(model: str) -> Judge:
@@ -172,18 +195,33 @@ def read_pairs(pairs: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
 
     Raises InputError that names the file and its row, or the pair, counted from 0.
     """
-    if isinstance(pairs, str | Path) or (is_table(pairs) and not isinstance(pairs, Sequence)):
+    if not isinstance(mapping, Mapping):
+        raise InputError('mapping: give a dict from our names to yours, such as {"a": "left"}')
+    if strange := sorted(map(str, mapping.keys() - set(_COLUMNS))):
+        raise InputError(f"mapping: {strange[0]!r} is no name of ours: it takes {', '.join(_COLUMNS)}")
+    table = isinstance(pairs, str | Path) or (is_table(pairs) and not isinstance(pairs, Sequence))
+    if not (table or isinstance(pairs, Iterable)) or (isinstance(pairs, str) and not pairs):
+        raise InputError(f"pairs: give a list of pairs, a table or the path of a file, not {_shown(pairs)}")
+    if table:
         yield from _of_table(Path(pairs) if isinstance(pairs, str) else pairs, mapping)
         return
+    unused, number = dict(mapping), None
     for number, one in enumerate(pairs):
         yield _checked(f"pair {number}", *_texts(number, one, mapping))
+        unused = {name: theirs for name, theirs in unused.items() if not isinstance(one, Mapping) or theirs not in one}
+    if unused and number is not None:
+        name, theirs = next(iter(unused.items()))
+        raise InputError(f"mapping: no pair has {theirs!r}, which is to hold {name}")
 
 
 def _of_table(source: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
-    table = open_table(source if isinstance(source, Path) else memory_table(source))
+    try:
+        table = open_table(source if isinstance(source, Path) else memory_table(source, "instruction, a and b"))
+    except NoRowsError:  # as an empty list
+        return
     try:
         mapping = with_text(table, mapping)
-        optional = ["reference"] if mapping.get("reference", "reference") in table.columns else []
+        optional = ["reference"] if "reference" in {*mapping, *table.columns} else []
         cells = [table.text(table.column(name, mapping)) for name in ("instruction", *_SIDES, *optional)]
         rows = table.execute(f"select {', '.join(cells)} from {{table}}").fetchall()
     except MissingColumnError as error:
@@ -194,26 +232,33 @@ def _of_table(source: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
         table.connection.close()
     for number, row in enumerate(rows, start=1):
         instruction, a, b, reference = (*row, None)[:4]
+        if isinstance(source, Path) and table.delimited:  # where an empty text is no other than a missing one
+            a, b = a or "", b or ""
         yield _checked(f"{table.path}: row {number}", instruction, a, b, reference)
 
 
 def _texts(number: int, pair: Any, mapping: Mapping[str, str]) -> tuple[Any, Any, Any, Any]:
     """The four texts of one pair that is a dict or a sequence of three."""
     if not isinstance(pair, Mapping):
-        three = not isinstance(pair, str) and isinstance(pair, Sequence) and len(pair) == 3
-        return (*pair, None) if three else (None,) * 4
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 3:
+            raise InputError(
+                f"pair {number}: give the texts instruction, a and b, as a dict or in this order, not {_shown(pair)}"
+            )
+        return (*pair, None)
     text = next((name for name in INSTRUCTION_TEXTS if name in pair), "instruction")
     names = {name: mapping.get(name, text if name == "instruction" else name) for name in _COLUMNS}
-    if not mapping and (strange := sorted(pair.keys() - set(names.values()))):
-        raise InputError(f"pair {number}: unknown key {strange[0]!r}; it takes instruction, a, b and reference")
+    for name in ("instruction", *_SIDES):
+        if (theirs := names[name]) not in pair:
+            raise InputError(f"pair {number}: {name} is missing: it has no {theirs!r}, but {', '.join(map(str, pair))}")
     instruction, a, b, reference = (pair.get(name) for name in names.values())
-    return instruction, a, b, None if reference != reference else reference  # NaN of a table's records
+    return instruction, a, b, None if is_missing(reference) else reference
 
 
 def _checked(place: str, instruction: Any, a: Any, b: Any, reference: Any) -> Pair:
     texts = (instruction, a, b)
-    if not all(isinstance(text, str) for text in texts) or not isinstance(reference, str | None):
-        raise InputError(f"{place}: give the texts instruction, a and b, as a dict or in this order")
+    for name, text in zip(_COLUMNS, (*texts, reference or ""), strict=True):
+        if not isinstance(text, str):
+            raise InputError(f"{place}: {name} is {_shown(text)}: give a text, or leave this pair out")
     try:
         "".join((*texts, reference or "")).encode()
     except UnicodeEncodeError as error:
@@ -313,8 +358,10 @@ def _left_out(texts: Sequence[OversizedText], given: Sequence[Pair]) -> Iterator
         yield f"left out as well: {more:,} more texts that are too long for their budget"
 
 
-def _report(summary: CampaignSummary, paid: frames.CampaignSpending, store: Path | None, warn: Report | None) -> None:
-    """What a caller must know of a run that did not answer everything.
+def _report(
+    summary: CampaignSummary, paid: frames.CampaignSpending, unreadable: int, store: Path | None, warn: Report | None
+) -> None:
+    """What a caller must know of a run that did not answer everything, or whose replies name no verdict.
 
     Raises VenireError where nothing was answered since no judge could be asked, KeyboardInterrupt after Ctrl-C.
     """
@@ -327,6 +374,8 @@ def _report(summary: CampaignSummary, paid: frames.CampaignSpending, store: Path
         raise VenireError(closed)
     for name, why in summary.unreadable.items():
         _say(f"judge {name!r} was asked no more: {why}", warn)
+    if unreadable:
+        _say(f"{unreadable:,} of {progress.planned:,} verdicts could not be read (None): see `replies`", warn)
     unasked = progress.planned - progress.settled
     if not unasked:
         return

@@ -55,7 +55,12 @@ def is_table(source: object) -> bool:
     return arrow_or_polars or (hasattr(source, "notna") and hasattr(source, "columns"))
 
 
-def memory_table(source: Any) -> MemoryTable:
+def is_missing(value: object) -> bool:
+    """Whether a cell holds nothing: None, NaN, or what pandas has in their place."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _MISSING
+
+
+def memory_table(source: Any, needed: str = "model_a, model_b and winner") -> MemoryTable:
     """A source for which `is_table` holds, as `MemoryTable`: of a list of dicts, each is a row.
 
     Raises InputError for a lazy table, columns of different lengths, a name of two columns, and bytes in a cell.
@@ -80,7 +85,7 @@ def memory_table(source: Any) -> MemoryTable:
         nested = any(isinstance(value, Mapping | list | tuple | np.ndarray) for value in listed)
         cells[f"c{number}"], columns[name] = column, "STRUCT" if nested else "VARCHAR"
     if not columns:
-        raise InputError("the table has no columns: give it model_a, model_b and winner")
+        raise InputError(f"the table has no columns: give it {needed}")
     return MemoryTable(cells, columns)
 
 
@@ -114,15 +119,15 @@ def _listed(values: Any, name: str) -> list[Any]:
 
 def _text(value: Any, name: str, row: int) -> str | None:
     """A cell as text; whole numbers as plain digits, so that 7, 7.0 and '7' meet."""
-    if value is None or isinstance(value, str):
+    if isinstance(value, str):
         return value
     if isinstance(value, np.generic):
         value = value.item()
+    if is_missing(value):
+        return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        if math.isnan(value):
-            return None
         return str(int(value)) if value.is_integer() and abs(value) < 1e18 else repr(value)
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -130,7 +135,7 @@ def _text(value: Any, name: str, row: int) -> str | None:
         return json.dumps(value, default=str)
     if isinstance(value, bytes | bytearray | memoryview):
         raise InputError(f'the table: row {row}: "{name}" holds bytes, not text; decode them')
-    return None if type(value).__name__ in _MISSING else str(value)
+    return str(value)
 
 
 _PANDAS = {str: "object", int: "Int64", float: "float64", bool: "boolean"}

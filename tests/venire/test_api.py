@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import doctest
 import inspect
+import math
 import shutil
 import tomllib
 from importlib import import_module
@@ -281,9 +282,12 @@ ROW = ("judge", "winner", "a_first", "b_first", "replies", "cost")
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
-        ({**PAIR, "c": "x"}, "pair 0: unknown key 'c'"),
-        ({"instruction": "x", "a": "y"}, "pair 0: give the texts"),
-        (("x", "y"), "pair 0: give the texts"),
+        ({"instruction": "x", "a": "y"}, "pair 0: b is missing: .* instruction, a"),
+        ({**PAIR, "a": None}, "pair 0: a is None"),
+        ({**PAIR, "b": math.nan}, "pair 0: b is nan"),
+        ({**PAIR, "instruction": 7}, "pair 0: instruction is 7"),
+        ({**PAIR, "reference": ["x"]}, "pair 0: reference is list"),
+        (("x", "y"), "pair 0: give the texts .* not tuple"),
         ("xyz", "pair 0: give the texts"),
         (("x", "y", "y"), "pair 0: a and b are the same"),
         ((" ", "x", "y"), "pair 0: the instruction is empty"),
@@ -296,10 +300,10 @@ def test_a_pair_that_cannot_be_judged_is_named(pair: Any, said: str) -> None:
 
 
 def test_protocols_that_show_other_than_two_answers_are_refused() -> None:
-    with pytest.raises(vn.InputError, match="does not show two answers"):
-        vn.judge([PAIR], judge=EXPERT, protocol="listwise", elo=ELO)
-    with pytest.raises(vn.InputError, match="there is no protocol"):
-        vn.judge([PAIR], judge=EXPERT, protocol="nonsense", elo=ELO)
+    for name, why in (("listwise", "does not show two answers"), ("nonsense", "does not exist")):
+        with pytest.raises(vn.InputError, match=f"{why}: name one of two-stage, ") as refused:
+            vn.judge([PAIR], judge=EXPERT, protocol=name, elo=ELO)
+        assert "listwise" not in str(refused.value).partition("name one of")[2]
 
 
 def test_a_judge_that_cannot_be_reached_is_an_error_and_not_an_empty_list() -> None:

@@ -225,6 +225,53 @@ def test_a_text_that_no_budget_covers_is_named_and_the_other_pairs_are_judged(ke
     assert len(said) == 1, "what was judged is given back whatever the budget is now"
 
 
+@pytest.mark.parametrize(
+    ("pairs", "more", "says"),
+    [
+        (None, {}, "pairs: give .* not None"),
+        (5, {}, "pairs: give .* not 5"),
+        ("", {}, "pairs: give .* not ''"),
+        ({}, {}, "no columns: give it instruction, a and b"),
+        ({"instruction": ["x"], "a": [None], "b": ["z"]}, {}, "row 1: a is None"),
+        (PAIRS, {"judge": None}, "judge: None is no judge"),
+        (PAIRS, {"judge": 5}, "judge: 5 is no judge"),
+        (PAIRS, {"judge": ""}, "judge: '' is no judge"),
+        (PAIRS, {"judge": {"model": "m"}}, "judge: dict is no judge"),
+        (PAIRS, {"judge": [EMBEDDED, {"model": "m"}]}, "judge: dict is no judge"),
+        (PAIRS, {"mapping": {"left": "a"}}, "mapping: 'left' is no name of ours"),
+        (PAIRS, {"mapping": {"a": "left"}}, "pair 0: a is missing: it has no 'left'"),
+        (PAIRS, {"mapping": {"reference": "gold"}}, "mapping: no pair has 'gold'"),
+        (columns(PAIRS), {"mapping": {"reference": "gold"}}, 'no column "gold"'),
+        (PAIRS, {"mapping": 5}, "mapping: give a dict"),
+    ],
+)
+def test_what_cannot_be_judged_is_named(pairs: Any, more: dict[str, Any], says: str) -> None:
+    with pytest.raises(vn.InputError, match=says):
+        vn.judge(pairs, **{"judge": EMBEDDED, "elo": ELO, **more})
+
+
+def test_lists_tables_and_files_differ_in_form_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("instruction,a,b,more\nSay 1,,It is 1.,x\n")
+    row = {"instruction": "Say 1", "a": "", "b": "It is 1.", "more": "x"}
+    table = {key: [cell] for key, cell in row.items()}
+    first, *others = (vn.judge(given, judge=EMBEDDED, elo=ELO) for given in (path, table, [row]))
+    assert first[0].winner is not None
+    assert others == [first, first]
+    path.write_text("instruction,a,b\n")
+    for nothing in (path, {"instruction": [], "a": [], "b": []}, []):
+        assert vn.judge(nothing, judge=EMBEDDED, elo=ELO) == []
+
+
+def test_verdicts_that_cannot_be_read_are_counted(server: Any) -> None:
+    """The server knows no verdict on texts that are not in its key."""
+    strange = {"instruction": "Say 9", "a": "nine", "b": "none"}
+    said: list[str] = []
+    rows = vn.judge([PAIRS[0], strange, strange], judge=judge_at(server), elo=ELO, warn=said.append)
+    assert [row.winner is None for row in rows] == [False, True, True]
+    assert any("2 of 4 verdicts could not be read (None)" in one for one in said)
+
+
 def test_the_name_of_a_model_brings_its_vendors_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {
         "gpt-4o-mini": "OPENAI_API_KEY",

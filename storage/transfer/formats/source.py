@@ -83,6 +83,10 @@ class MissingColumnError(InputError):
         self.sentence, self.ours, self.hint = sentence, ours, hint
 
 
+class NoRowsError(InputError):
+    """A table has columns and no row."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableFile:
     """An open table file: a connection of its own, the columns found (name to SQL type), and how to read them."""
@@ -209,7 +213,7 @@ def open_table(path: TableSource) -> TableFile:
         else:
             table = _parquet(path, connection)
         if table.execute("select 1 from {table} limit 1").fetchone() is None:
-            raise InputError(f"{path}: the table has no rows: write at least one")
+            raise NoRowsError(f"{path}: the table has no rows: write at least one")
         if extension[0] in _JSON and list(table.columns) == ["json"]:  # what DuckDB calls values that are no objects
             how = "one for each row" if extension[0] == ".json" else "one on each line, and no list around them"
             raise InputError(f"{path}: its values are no JSON objects: write {how}")
@@ -243,7 +247,7 @@ def _size(path: TableSource) -> int:
 
 def _in_memory(table: MemoryTable) -> TableFile:
     if not len(table):
-        raise InputError(f"{table} has no rows")
+        raise NoRowsError(f"{table} has no rows")
     cells = ", ".join(f"cast({name} as varchar) as {name}" for name in table.cells)  # a column without any has no type
     return TableFile(table, table.columns, True, connect(table), f"(select {cells} from {table.name})", ())
 

@@ -14,6 +14,7 @@ from venire.configs.loading import campaign_of
 from venire.endpoints import open_routes, read_secrets
 from venire.judges.providers.base import Provider
 from venire.judges.providers.batches.base import BatchProvider, BatchStatus
+from venire.orchestrator.lanes.retry import pause_after
 from venire.orchestrator.lanes.routes import route_name
 from venire.storage.plans import submissions
 from venire.storage.plans.submissions import SubmissionRow
@@ -23,7 +24,9 @@ from venire.storage.store.store import Store
 
 __all__ = ["BatchAtProvider", "ask_providers", "cancel"]
 
-_GONE = 404
+_GONE = frozenset({404, 410})
+_TIMES = 3
+"""How often a provider says that it does not know a batch before that batch is closed."""
 _UNPROVEN = (
     "found in its provider's list by its size and time alone, so that it may be somebody else's: not cancelled; the "
     "next run reads its answers once it has ended"
@@ -40,6 +43,8 @@ class BatchAtProvider:
     submission: SubmissionRow
     status: BatchStatus | None
     problem: str = ""
+    closed: bool = False
+    """Whether it is not out any more."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -87,14 +92,18 @@ def cancel(
                 if not adopted and one.kind != "doubted":
                     raise InputError(f"batch {one.name} is not in doubt: cancel it without --give-up, or run again")
                 _close(opened, one, "by venire batch cancel, whosever it is")
-                found.append(BatchAtProvider(campaign.name, one, None, _GIVEN_UP))
+                found.append(BatchAtProvider(campaign.name, one, None, _GIVEN_UP, closed=True))
                 continue
             ask = _show if adopted else _cancel
-            asked = _at_provider(opened, campaign.name, one, environ, ask, gone=True)
-            if asked.status is not None and adopted:
+            asked = _at_provider(opened, campaign.name, one, environ, ask, closes=True, is_ours=not adopted)
+            if adopted and not asked.closed:
                 asked = replace(asked, status=None, problem=_UNPROVEN)
             elif asked.status is not None:
                 _note(opened, one, "cancelling", "asked for by venire batch cancel")
+            elif not asked.closed and one.provider_id is not None:
+                asked = replace(
+                    asked, problem=f"not cancelled ({asked.problem}): it goes on; cancel it again when that has passed"
+                )
             found.append(asked)
     return found
 
@@ -127,9 +136,13 @@ def _at_provider(
     environ: Mapping[str, str] | None,
     ask: Callable[[BatchProvider, str], Awaitable[BatchStatus]],
     *,
-    gone: bool = False,
+    closes: bool = False,
+    is_ours: bool = True,
 ) -> BatchAtProvider:
-    """What the provider says to a question about one batch; `gone`: close it here where there is no such batch."""
+    """What the provider says to a question about one batch.
+
+    `closes`: close it here where nobody has it any more; the provider says so of one that is proved to be ours alone.
+    """
     if one.provider_id is None:
         return BatchAtProvider(campaign, one, None, "not confirmed when it was sent: the next run looks for it")
     provider_id = one.provider_id
@@ -137,6 +150,13 @@ def _at_provider(
     async def go() -> BatchStatus:
         provider, batches = _open(store, campaign, one, environ)
         try:
+            for failures in range(1, _TIMES):
+                try:
+                    return await ask(batches, provider_id)
+                except CallError as error:
+                    if not closes or error.status not in _GONE:
+                        raise
+                await asyncio.sleep(pause_after(failures))
             return await ask(batches, provider_id)
         finally:
             await batches.close()
@@ -145,15 +165,16 @@ def _at_provider(
     try:
         return BatchAtProvider(campaign, one, asyncio.run(go()))
     except CallError as error:
-        if gone and error.status == _GONE:
+        if closes and is_ours and error.status in _GONE:
             _close(store, one)
-            return BatchAtProvider(campaign, one, None, "its provider does not know it any more: closed")
+            return BatchAtProvider(campaign, one, None, "its provider does not know it any more: closed", closed=True)
         return BatchAtProvider(campaign, one, None, str(error))
     except _NoEndpointError:
-        if gone:
+        if closes:
             _close(store, one)
-        what = ": closed" if gone else ""
-        return BatchAtProvider(campaign, one, None, f"a simulated provider's, which ended with its run{what}")
+        what = ": closed" if closes else ""
+        problem = f"a simulated provider's, which ended with its run{what}"
+        return BatchAtProvider(campaign, one, None, problem, closed=closes)
     except VenireError as error:
         return BatchAtProvider(campaign, one, None, str(error))
 

@@ -31,9 +31,7 @@ class BatchDownload:
         answers = out.batches.answers(status.id)
         await out.collector.collect(one, answers, found, status=status, patient=patient, halt=self._halt)
         if found.is_foreign:
-            wave.submission, wave.found = replace(one, provider_id=None, adopted=False), Collected()
-            wave.looked_for = 0
-            await out.note(wave, "mistaken", status.id, "its answers are to other requests")
+            await out.disown(wave, status.id, "its answers are to other requests")
         if found.missing and patient:
             await self._note_missing(wave, status)
         if not found.is_whole:

@@ -18,8 +18,11 @@ SEARCHES = 2
 """How often a list is searched for a batch in vain before it counts as never made: lists lag behind."""
 START_LATER = "start again later"
 """The advice where a lane is closed and nothing is to be changed."""
-_SLACK = timedelta(seconds=5)
-"""How much earlier than the writing of its submission a batch may be dated by our clock: dates are in whole seconds."""
+_SLACK = timedelta(seconds=60)
+"""How much earlier than the writing of its submission a batch may be dated by our clock.
+
+Dates are in whole seconds, and the servers of a provider differ. One more that may be ours costs a wait until its
+answers are there; one that is ours and is passed over is paid for twice."""
 
 
 @dataclass(slots=True)
@@ -89,7 +92,7 @@ class BatchSearch:
         )
         lane = self._out.lane
         if failures.doubtful >= lane.settings.max_attempts or now + pause - failures.since > lane.settings.max_elapsed:
-            lane.close(f"{failures.number} batches in a row were not confirmed ({error}); {START_LATER}")
+            lane.close(f"sending a batch was not confirmed {failures.number} times in a row ({error}); {START_LATER}")
 
     async def find(self, wave: Wave) -> tuple[bool, list[int]]:
         """Look for a batch that was not confirmed when it was sent; where it is surely not there, return its trials.
@@ -107,9 +110,11 @@ class BatchSearch:
                 return True, []
         maybe = [] if self._keeps_names else [status for status in listed if _may_be(status, one)]
         for status in maybe:
+            wave.candidate = status.id
             if (await out.batches.status(status.id)).state is BatchState.ENDED:
                 await self._confirm(wave, status, "found in the provider's list by its size and time")
                 return True, []
+        wave.candidate = None
         # One of the same size that was adopted may turn out to be this one.
         others = () if self._keeps_names else (other.submission for other in out.waves.values())
         if maybe or any(other.adopted and other.lines == one.lines for other in others):
@@ -121,6 +126,7 @@ class BatchSearch:
         wave.looked_for += 1
         if wave.looked_for < SEARCHES or out.age(wave) < out.longest:
             return False, []
+        out.warn(f"{out.route}: batch {one.name} is not in the provider's list: its calls are sent again")
         return True, await out.give_back(wave, "the provider has no such batch")
 
     async def _say_doubt(self, wave: Wave, maybe: Sequence[BatchStatus]) -> None:

@@ -7,8 +7,6 @@ attempt is on disk. So a run may end at any point, and the next one finds, colle
 from __future__ import annotations
 
 import asyncio
-import os
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +28,7 @@ from venire.orchestrator.lanes.calls import digest
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.refusals import refusal_advice
+from venire.orchestrator.lanes.retry import pause_after
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.ending import wait_for_any
 from venire.orchestrator.recording.events import Events
@@ -37,6 +36,7 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.batch_download import BatchDownload
 from venire.orchestrator.run.batch_search import SEARCHES, BatchSearch
 from venire.orchestrator.run.collector import Collected, Collector
+from venire.orchestrator.run.failed_looks import FailedLooks
 from venire.orchestrator.run.wave_file import WaveFile
 from venire.orchestrator.run.waves_out import Wave, WavesOut
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
@@ -54,7 +54,6 @@ AskLive = Callable[[Lane, PendingTrials], None]
 _CHUNK = 500
 """Trials read at once for a wave."""
 _FIRST_PAUSE, _GROWTH = 1.0, 1.5
-_NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +136,7 @@ class WaveLane:
             longest=polling.longest,
         )
         self._search, self._download = BatchSearch(self.out), BatchDownload(self.out, halt)
+        self._failed_looks = FailedLooks(self.out)
         self._had_full_queue = False
 
     def begin(self, recorder: Recorder) -> None:
@@ -179,6 +179,8 @@ class WaveLane:
             return not waves and not self._waits_to_send(todo)
         if not waves:
             return True
+        if any(wave.refused_looks for wave in waves):
+            return False  # a refusal counts when it is repeated
         # Each is looked at once when it was sent by an earlier start, and what was not confirmed is searched for.
         unsure = any(wave.submission.provider_id is None for wave in waves)
         return looks >= SEARCHES or (not unsure and (looks > 0 or all(wave.sent_now for wave in waves)))
@@ -356,22 +358,12 @@ class WaveLane:
                 break
             try:
                 changed, goes_on = await self._look_at(wave, planned, ask_live)
-            except TransientError as error:
-                self._warn(f"{self._route.name}: {wave.submission.name}: {error}; it is looked at again later")
-                continue
             except CallError as error:
-                wave.is_left = True
-                self._lane.close(f"batch {wave.submission.name}: {error}{self._advice(wave, error)}")
+                await self._failed_looks.take(wave, error)
                 continue
+            wave.failed_looks = wave.refused_looks = 0
             moved, more = moved or changed, more + goes_on
         return moved, more
-
-    def _advice(self, wave: Wave, error: CallError) -> str:
-        """What to do where a provider refuses to say anything of a batch."""
-        if error.status != _NOT_FOUND:
-            return refusal_advice(error)
-        store = shlex.quote(os.path.relpath(self._store.path))
-        return f"; where it is gone for good, give it up: venire batch cancel {store} {wave.submission.name}"
 
     async def _look_at(self, wave: Wave, planned: Mapping[int, int], ask_live: AskLive) -> tuple[bool, list[int]]:
         if wave.unsent:
@@ -393,16 +385,29 @@ class WaveLane:
             late = self.out.age(wave) > (self._settings.max_wait or inf)
             return True, self._give_up(found, planned, ask_live) if late else found.goes_on
         longest = self._settings.max_wait
-        if longest is not None and self.out.age(wave) > longest and not (one.adopted or one.cancelling):
-            wave.submission = replace(wave.submission, cancelling=True)
-            try:
-                wave.status = await self._batches.cancel(provider_id)
-            except TransientError:
-                raise
-            except CallError:  # it has just ended, or is about to: the next look says so
-                return False, []
-            await self.out.note(wave, "cancelling", detail=f"not answered within {longest:g} s")
+        is_late = longest is not None and self.out.age(wave) > longest
+        if is_late and not (one.adopted or one.cancelling or status.cancelling):
+            await self._cancel(wave, provider_id, f"not answered within {longest:g} s")
         return before is None or (before.answered, before.failed) != (status.answered, status.failed), []
+
+    async def _cancel(self, wave: Wave, provider_id: str, why: str) -> None:
+        """Ask for a batch to be ended; where that fails, the looks after a pause that grows ask again."""
+        now = self._clock.monotonic()
+        if now < wave.cancels_from:
+            return
+        try:
+            wave.status = await self._batches.cancel(provider_id)
+        except CallError as error:  # perhaps it has just ended: the next look says so
+            wave.failed_cancels += 1
+            wave.cancels_from = now + pause_after(wave.failed_cancels, error)
+            if wave.failed_cancels == 1:
+                self._warn(
+                    f"{self._route.name}: batch {wave.submission.name} took longer than max_wait and could not be "
+                    f"cancelled yet ({error}); that is tried again"
+                )
+            return
+        wave.submission = replace(wave.submission, cancelling=True)
+        await self.out.note(wave, "cancelling", detail=why)
 
     async def _take_refusal(self, wave: Wave, status: BatchStatus) -> list[int]:
         """A file was refused as a whole: smaller ones are tried where that may help, else the lane is closed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -45,6 +45,15 @@ class Wave:
     """Whether it was submitted in this run."""
     rests_until: float = 0.0
     """In seconds of the clock: not looked at before."""
+    failed_looks: int = 0
+    """How often in a row its provider did not answer a question about it."""
+    refused_looks: int = 0
+    """Of these, how often it was refused."""
+    candidate: str | None = None
+    """The provider's id of the batch that was asked about last in the search for it."""
+    failed_cancels: int = 0
+    cancels_from: float = 0.0
+    """In seconds of the clock: not cancelled before."""
 
 
 @dataclass(slots=True)
@@ -118,6 +127,17 @@ class WavesOut:
         self.ledger.counters.calls -= len(lines) if wave.sent_now else 0
         self.forget(wave)
         return [line.trial for line in lines]
+
+    async def disown(self, wave: Wave, provider_id: str, why: str) -> None:
+        """A batch that was taken for this submission, or could be it, is another: the search goes on without it."""
+        await self.note(wave, "mistaken", provider_id, why)
+        unread = replace(wave.submission, provider_id=None, adopted=False, short_readings=0, missing_since=None)
+        wave.submission, wave.found = unread, Collected()
+        wave.looked_for = wave.failed_looks = wave.refused_looks = 0
+        self.warn(
+            f"{self.route}: {provider_id} was somebody else's ({why}): batch {wave.submission.name} is looked for "
+            "further"
+        )
 
     def forget(self, wave: Wave) -> None:
         """A submission is not out any more."""

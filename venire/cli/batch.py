@@ -69,7 +69,8 @@ def cancel(
 ) -> None:
     """Ask providers to end batches that are out.
 
-    What was answered by then is taken in by the next `venire run`, which asks the rest again.
+    What was answered by then is taken in by the next `venire run`, which asks the rest again. Ends with exit code 1
+    where one could not be cancelled.
 
     Examples:
       venire batch cancel first
@@ -85,3 +86,5 @@ def cancel(
         write_json([one.to_json() for one in found])
     else:
         show_providers(console(), found)
+    if any(one.status is None and not one.closed for one in found):
+        raise typer.Exit(1)

@@ -14,6 +14,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from venire import batches
+from venire.arena.errors import CallError, Fault
+from venire.judges.providers.batches.openai import OpenAIBatches
 from venire.simulation.batches import BatchFaults
 from venire.simulation.server import JudgeServer
 
@@ -112,8 +115,44 @@ def test_a_cancelled_batch_keeps_what_was_answered_and_returns_the_rest(
     assert len(keys) == len(set(keys)) == 60
 
 
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question to a provider is asked again at once."""
+    monkeypatch.setattr(batches, "pause_after", lambda failures: 0.0)
+
+
+@pytest.mark.parametrize(("status", "code"), [(500, 1), (404, 0)])
+def test_a_cancel_that_failed_ends_with_1_and_one_404_closes_nothing(
+    venire: Venire,
+    write: Callable[..., Path],
+    server: JudgeServer,
+    monkeypatch: pytest.MonkeyPatch,
+    no_pauses: None,
+    status: int,
+    code: int,
+) -> None:
+    path = write()
+    store = path.with_suffix(".duckdb")
+    assert venire("run", path, "--yes", "--detach").code == 3
+    cancel, left = OpenAIBatches.cancel, iter(range(1))
+
+    async def failing(self: Any, batch: str) -> Any:
+        if next(left, None) is not None:
+            raise CallError(f"HTTP {status}: no", Fault.TRANSIENT, status=status)
+        return await cancel(self, batch)
+
+    monkeypatch.setattr(OpenAIBatches, "cancel", failing)
+    first = venire("batch", "cancel", store)
+    assert first.code == code
+    assert ("not cancelled (HTTP 500: no): it goes on; cancel it again" in " ".join(first.out.split())) == (code == 1)
+    assert server.batches.batches[0].cancelled == (code == 0)
+    assert venire("batch", "list", store, "--json").json()[0]["open"]
+    assert venire("batch", "cancel", store).code == 0
+    assert server.batches.batches[0].cancelled
+
+
 def test_a_batch_that_its_provider_does_not_know_is_given_up_and_counts_as_reserved(
-    venire: Venire, write: Callable[..., Path], server: JudgeServer
+    venire: Venire, write: Callable[..., Path], server: JudgeServer, no_pauses: None
 ) -> None:
     path = write()
     store = path.with_suffix(".duckdb")
@@ -151,7 +190,7 @@ def test_a_lane_that_waits_for_better_times_asks_for_no_change_of_the_file(
 
 
 def test_a_batch_that_is_not_proved_to_be_ours_is_never_cancelled(
-    venire: Venire, write: Callable[..., Path], server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+    venire: Venire, write: Callable[..., Path], server: JudgeServer, monkeypatch: pytest.MonkeyPatch, no_pauses: None
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     server.batches.faults = replace(server.batches.faults, strangers=1)
@@ -164,7 +203,13 @@ def test_a_batch_that_is_not_proved_to_be_ours_is_never_cancelled(
         with duckdb.connect(str(store)) as opened:
             event = "insert into submission_event values (1, now(), ?, ?, '', (select max(batch) from submission))"
             opened.execute(event, [kind, stranger.id])
-        assert said in " ".join(venire("batch", "cancel", store).out.split())
+        for there in (True, False):
+            if not there and kind == "adopted":
+                server.batches.batches.remove(stranger)  # its owner has deleted it
+            cancelled = venire("batch", "cancel", store)
+            assert said in " ".join(cancelled.out.split())
+            assert cancelled.code == 1
+        assert venire("batch", "list", store, "--json").json()[0]["open"]
     assert venire("batch", "list", store, "--json").json()[0]["provider_id"] is None
     assert not stranger.cancelled
     assert not ours.cancelled

@@ -312,6 +312,8 @@ def judge(
     >>> row.winner
     'a'
     """
+    if not isinstance(store, str | Path | None):
+        raise InputError(f"store: give the path of a file, not {type(store).__name__}")
     return judge_pairs(
         pairs,
         judge,

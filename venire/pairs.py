@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -312,7 +313,8 @@ def _campaign(store: Path, judges: Sequence[Judge], budget: Budget | float | Dec
 
 def _refuse_unknown(campaign: CampaignSettings, elo: Mapping[str, float] | None) -> None:
     """Raises InputError for ratings of other than both sides, and for simulated judges without any."""
-    if elo is not None and set(elo) != set(_SIDES):
+    sides = elo if isinstance(elo, Mapping) else {}
+    if elo is not None and (set(sides) != set(_SIDES) or not all(isinstance(one, Real) for one in sides.values())):
         raise InputError('elo: give the Elo of both sides, such as elo={"a": 1200, "b": 1000}')
     if elo is None and (names := [one.name for one in campaign.judges if one.origin is Origin.SIMULATED]):
         raise InputError(

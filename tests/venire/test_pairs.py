@@ -243,6 +243,9 @@ def test_a_text_that_no_budget_covers_is_named_and_the_other_pairs_are_judged(ke
         (PAIRS, {"mapping": {"reference": "gold"}}, "mapping: no pair has 'gold'"),
         (columns(PAIRS), {"mapping": {"reference": "gold"}}, 'no column "gold"'),
         (PAIRS, {"mapping": 5}, "mapping: give a dict"),
+        (PAIRS, {"elo": 5}, "elo: give the Elo of both sides"),
+        (PAIRS, {"elo": {"a": "x", "b": 1}}, "elo: give the Elo of both sides"),
+        (PAIRS, {"store": 5}, "store: give the path of a file, not int"),
     ],
 )
 def test_what_cannot_be_judged_is_named(pairs: Any, more: dict[str, Any], says: str) -> None:

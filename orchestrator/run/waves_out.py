@@ -134,6 +134,7 @@ class WavesOut:
         unread = replace(wave.submission, provider_id=None, adopted=False, short_readings=0, missing_since=None)
         wave.submission, wave.found = unread, Collected()
         wave.looked_for = wave.failed_looks = wave.refused_looks = 0
+        wave.in_doubt = False  # the next one that may be it is said and put on record too
         self.warn(
             f"{self.route}: {provider_id} was somebody else's ({why}): batch {wave.submission.name} is looked for "
             "further"

@@ -458,6 +458,9 @@ def test_a_batch_that_may_be_ours_and_is_refused_for_good_is_somebody_elses_and_
     assert ran.ending == "complete"
     assert len(refused) == 6
     assert refused[0] in ran.said("was somebody else's")
+    kinds = waves.query(path, "select kind from submission_event where submission = 1 order by rowid")
+    assert kinds.count(("mistaken",)) == 1
+    assert kinds[-2:] == [("adopted",), ("collected",)]
     assert max(waves.server.batches.created.values()) == 1
     waves.books(path)
 
@@ -519,6 +522,23 @@ def test_a_list_that_answers_with_errors_is_said_in_lines_that_grow_rarer(
     assert ["4 times" in one for one in ran.warnings if "looked at again later" in one] == [False, False, True]
 
 
+def test_a_batch_of_ours_that_is_dated_up_to_a_minute_early_is_found_and_not_sent_twice(
+    waves: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SimulatedBatch.__init__
+
+    def earlier(self: SimulatedBatch, *words: Any, **named: Any) -> None:
+        made(self, *words, **named)
+        self.created_at -= timedelta(seconds=50)
+
+    monkeypatch.setattr(SimulatedBatch, "__init__", earlier)
+    waves.serve(lost_replies=1)
+    path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "anthropic"'))
+    assert waves.start(path).ending == "complete"
+    assert max(waves.server.batches.created.values()) == 1
+    waves.books(path)
+
+
 def test_a_gateway_that_drops_names_is_noticed_and_its_batches_known_by_their_answers(
     waves: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -570,6 +590,7 @@ def test_a_create_that_always_fails_is_tried_a_few_times_after_growing_pauses_an
     assert "not confirmed 4 times in a row" in next(iter(ran.summary.closed_lanes.values()))
     assert pauses == [1, 2, 3, 4]
     assert len([one for one in ran.warnings if "no other is sent for" in one]) == 4
+    assert len([one for one in ran.warnings if "not in the provider's list" in one]) == 4
     assert waves.submissions(path) == [(10, "returned")] * 4
     assert ran.summary.progress.failed == 0
     waves.server.batches.faults = replace(waves.server.batches.faults, failed_creates=0)

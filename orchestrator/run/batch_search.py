@@ -18,7 +18,7 @@ SEARCHES = 2
 """How often a list is searched for a batch in vain before it counts as never made: lists lag behind."""
 START_LATER = "start again later"
 """The advice where a lane is closed and nothing is to be changed."""
-_SLACK = timedelta(seconds=60)
+_SLACK = timedelta(seconds=90)
 """How much earlier than the writing of its submission a batch may be dated by our clock.
 
 Dates are in whole seconds, and the servers of a provider differ. One more that may be ours costs a wait until its

@@ -522,14 +522,14 @@ def test_a_list_that_answers_with_errors_is_said_in_lines_that_grow_rarer(
     assert ["4 times" in one for one in ran.warnings if "looked at again later" in one] == [False, False, True]
 
 
-def test_a_batch_of_ours_that_is_dated_up_to_a_minute_early_is_found_and_not_sent_twice(
+def test_a_batch_of_ours_that_is_dated_a_minute_early_is_found_and_not_sent_twice(
     waves: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = SimulatedBatch.__init__
 
     def earlier(self: SimulatedBatch, *words: Any, **named: Any) -> None:
         made(self, *words, **named)
-        self.created_at -= timedelta(seconds=50)
+        self.created_at -= timedelta(seconds=65)
 
     monkeypatch.setattr(SimulatedBatch, "__init__", earlier)
     waves.serve(lost_replies=1)

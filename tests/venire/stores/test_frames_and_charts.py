@@ -13,6 +13,7 @@ import pytest
 
 import venire as vn
 from venire.arena.battles import Battles
+from venire.arena.wording import money
 from venire.storage.read.frames import battles_in_time, campaigns
 
 LIBRARIES = [("pandas", "to_pandas"), ("polars", "to_polars"), ("pyarrow", "to_arrow")]
@@ -130,7 +131,7 @@ def test_cost_is_drawn_where_a_call_had_a_price(judged: Callable[..., Path]) -> 
     assert priced.evidence.costs is not None
     costs = priced.evidence.costs().judges
     assert sum(one.count for one in costs) == sum(priced.diagnostics["statuses"].values())
-    assert f"Cost of judges: ${sum(one.nano for one in costs) / 1e9:.2f} in all" in priced.plot("cost").to_json()
+    assert f"Cost of judges: {money(sum(one.nano for one in costs))} in all" in priced.plot("cost").to_json()
 
 
 def test_a_placement_draws_the_board_with_the_model_its_ratings_and_people_s_scale(store: Path) -> None:

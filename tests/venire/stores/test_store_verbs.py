@@ -237,6 +237,7 @@ def test_a_loss_is_accepted_once_and_only_where_there_is_one(venire: Venire, kep
     assert "venire store accept-loss" in venire("status", kept).err
     said = venire("store", "accept-loss", kept)
     assert said.code == 0
-    assert "goes on without 3 commits; 1 calls have no answer on record, and $0.0050 reserved" in said.out
+    assert "goes on without 3 commits; 1 calls have no answer on record" in said.out
+    assert "$0.0050 for them count as spent" in said.out
     assert venire("store", "check", kept).code == 0
     assert "nothing was done" in venire("store", "accept-loss", kept).out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ import numpy as np
 from venire.arena.battles import Ballots, Battles, Grades
 from venire.arena.records import Origin
 from venire.storage.plans.trial_states import TrialStates, respondents, trial_states
-from venire.storage.read.activity import campaign_settings
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -156,8 +156,10 @@ def campaign_spending(store: Store, campaign: int) -> CampaignSpending:
     """What a campaign paid."""
     rows = store.read("spend", campaign=campaign)
     found = CampaignSpending(*rows[0]) if rows else CampaignSpending()
-    if found.unanswered_tokens and not _limits_tokens(campaign_settings(store, campaign).get("budget", {})):
-        return replace(found, unanswered_tokens=0)
+    if found.unanswered_tokens:
+        settings = store.read("campaign_settings", campaign=campaign)
+        if not any(_limits_tokens(json.loads(text).get("budget", {})) for (text,) in settings):
+            return replace(found, unanswered_tokens=0)
     return found
 
 

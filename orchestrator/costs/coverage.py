@@ -169,7 +169,7 @@ class ChargedBattles:
 def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
     """How many battles, from the start of a list, can be paid, and whose limit is reached; None: all of them.
 
-    The dearest call so far is left over, since a call is only made when its accounts cover the worst that it may come
+    The costliest call so far is left over, since a call is only made when its accounts cover the worst that it may come
     to: one long text further on does not cut what stands before it.
     """
     accounts: dict[int, tuple[BudgetAccount, list[ChargedBattles]]] = {}
@@ -206,7 +206,7 @@ def _covered(account: BudgetAccount, charged: Sequence[ChargedBattles]) -> int |
 
 
 def _worst_calls(one: ChargedBattles) -> NDArray[np.float64]:
-    """Money and tokens (2, battles) of the dearest call of a list up to each of its battles."""
+    """Money and tokens (2, battles) of the costliest call of a list up to each of its battles."""
     longest = np.maximum.accumulate(np.where(one.left > 0.0, one.characters, 0.0)).astype(np.int64)
     lengths, place = np.unique(longest, return_inverse=True)
     calls = [one.cost.call.worst_call(int(length)) for length in lengths]

@@ -252,7 +252,7 @@ class CallPermits:
                 self._failure.set_exception(error)
 
     def _is_stale(self, caller: Caller) -> bool:
-        """Whether an actor has not been heard of for longer than an exchange takes."""
+        """Whether an actor has not answered for longer than an exchange takes."""
         return self._clock.monotonic() - caller.answered_at > self._stale_seconds
 
     async def _take_over(self, under_way: CallOut) -> PermittedCall:

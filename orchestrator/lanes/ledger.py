@@ -73,7 +73,7 @@ class CallLedger:
     """The account of one lane's calls: their money, permits and announcements, the counters and events of the run.
 
     None of `reserve_now`, `release`, `withdraw`, `park`, `settle` and `enter` waits for anything, so each happens as a
-    whole. What providers charge or count beyond the price is remembered: later calls reserve as much as the dearest.
+    whole. What providers charge or count beyond the price is remembered: later calls reserve the highest so far.
     """
 
     def __init__(self, recorder: Recorder, *, clock: Clock, counters: CallCounters, lane_events: LaneEvents) -> None:
@@ -93,9 +93,9 @@ class CallLedger:
     # --- before a call is sent ------------------------------------------------------------------------------------
 
     def reservation(self, money: int, tokens: int) -> Reservation:
-        """What to set aside for a call that may cost so much by its price: no less than the dearest call so far."""
-        dearest, most = self._max_observed_cost, self._max_observed_tokens
-        return Reservation(money if money > dearest else dearest, tokens if tokens > most else most)
+        """What to set aside for a call that may cost so much by its price: no less than the highest cost so far."""
+        most_money, most_tokens = self._max_observed_cost, self._max_observed_tokens
+        return Reservation(money if money > most_money else most_money, tokens if tokens > most_tokens else most_tokens)
 
     def reserve_now(self, attempt: Attempt) -> bool:
         """See `LaneLedger.reserve_now`."""

@@ -13,6 +13,7 @@ import orjson
 import pytest
 from aiohttp import web
 
+from tests.judges.providers.sockets import accepted
 from venire.arena.records import Request
 from venire.judges.providers import PROVIDERS, Endpoint, Provider
 
@@ -59,6 +60,8 @@ async def _serving(answer: Answer) -> AsyncIterator[Vendor]:
     try:
         yield vendor
     finally:
+        await site.stop()
+        await accepted()
         await runner.cleanup()
 
 

@@ -12,27 +12,6 @@ from typing import Literal
 from venire.arena.records import EDIT, GENERATE, RECORDED, Origin, Shape
 from venire.arena.registry import POLICIES, PROTOCOLS
 
-__all__ = [
-    "BATCH_PART",
-    "REPLICAS",
-    "BatchSettings",
-    "BudgetSettings",
-    "CampaignSettings",
-    "DataSettings",
-    "Identity",
-    "JudgeSettings",
-    "LaneSettings",
-    "Limits",
-    "PhaseSettings",
-    "PlanSettings",
-    "QualitySettings",
-    "Recorded",
-    "RouteSettings",
-    "StopSettings",
-    "TokenPrice",
-]
-
-
 BATCH_PART = Fraction(1, 2)
 """The part of a live call's price that the batch interfaces of all vendors here charge, unless the file gives one."""
 

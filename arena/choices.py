@@ -4,24 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = [
-    "AnnotationSample",
-    "BattleOrder",
-    "BothBad",
-    "Flips",
-    "Habit",
-    "KeptPairs",
-    "Merge",
-    "OrdersMerge",
-    "OwnVotes",
-    "PairErrors",
-    "TableKind",
-    "Ties",
-    "Unranked",
-    "VerdictOrigin",
-    "VoteWinner",
-]
-
 OrdersMerge = Literal["mean", "strict"]
 """What a tie in one order and a winner in the other make together: half a win, or a tie."""
 

@@ -19,8 +19,6 @@ from itertools import count
 from types import coroutine
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
-__all__ = ["Clock", "SystemClock", "VirtualClock"]
-
 _LOOK_EVERY = 1e-3
 """Seconds of the machine's own time between two looks of a busy loop for events."""
 _LONG_JUMP = 1.0

@@ -15,20 +15,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = [
-    "BudgetReachedError",
-    "CallError",
-    "Fault",
-    "InputError",
-    "KeyRefusedError",
-    "OutOfFilesError",
-    "StoreError",
-    "StoreHeldError",
-    "TransientError",
-    "VenireError",
-    "fault_name",
-]
-
 
 class Fault(IntEnum):
     """Why an attempt brought no usable reply; 0 is an answered call."""

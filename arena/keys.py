@@ -12,16 +12,6 @@ from hashlib import blake2b
 
 from venire.arena.records import Respondent
 
-__all__ = [
-    "completion_key",
-    "fence",
-    "instruction_key",
-    "prompt_digest",
-    "respondent_key",
-    "text_digest",
-    "trial_key",
-]
-
 
 def _digest(kind: bytes, parts: Iterable[bytes]) -> bytes:
     state = blake2b(digest_size=16, person=kind)

@@ -13,18 +13,6 @@ if TYPE_CHECKING:
     from venire.arena.battles import Battles
     from venire.arena.campaigns import PhaseSettings
 
-__all__ = [
-    "Choose",
-    "Estimates",
-    "InterimAnalysis",
-    "InterimRating",
-    "JudgeHabit",
-    "Pick",
-    "PlanState",
-    "Policy",
-    "Steering",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgeHabit:

@@ -7,38 +7,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
-__all__ = [
-    "EDIT",
-    "GENERATE",
-    "RECORDED",
-    "UNSENT",
-    "AnswerGrade",
-    "Ballot",
-    "Battle",
-    "Completion",
-    "Conversation",
-    "GeneratedText",
-    "Grade",
-    "Instruction",
-    "Matchup",
-    "Material",
-    "Origin",
-    "Outcome",
-    "PlannedTrial",
-    "Preference",
-    "Protocol",
-    "Rating",
-    "Reading",
-    "Reply",
-    "Request",
-    "Respondent",
-    "Shape",
-    "Status",
-    "Trial",
-    "Verdict",
-]
-
-
 EDIT = "edit"
 """The protocol by which an editor writes a completion again with a change."""
 GENERATE = "generate"

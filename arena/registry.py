@@ -19,8 +19,6 @@ from typing import Any, Generic, TypeVar
 
 from venire.arena.errors import InputError
 
-__all__ = ["FORMATS", "METHODS", "POLICIES", "PROTOCOLS", "PROVIDERS", "REGISTRIES", "Registry"]
-
 Entry = TypeVar("Entry")
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ELO_MEAN", "LOGITS_PER_POINT", "POINTS_PER_LOGIT", "to_elo", "to_logits"]
-
 ELO_MEAN = 1000.0
 POINTS_PER_LOGIT = 400.0 / math.log(10.0)
 LOGITS_PER_POINT = math.log(10.0) / 400.0

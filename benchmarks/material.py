@@ -13,8 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-__all__ = ["CAMPAIGN", "REASONS", "Judge", "texts", "write_calls", "write_campaign"]
-
 CAMPAIGN = "campaign.toml"
 _WORDS = (
     "answer because between boundary careful clear compare consider correct detail different either evidence example "

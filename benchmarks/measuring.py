@@ -20,8 +20,6 @@ from material import Judge, write_calls, write_campaign
 from peers import Peer
 from upstream import Missing
 
-__all__ = ["HERE", "Bench", "Certificate", "Endpoint", "Failed", "Run", "Spread", "checked", "finish", "full"]
-
 HERE = Path(__file__).parent
 Certificate = tuple[Path, Path]
 """A certificate and its key."""

@@ -13,8 +13,6 @@ import upstream
 from material import Judge
 from measuring import HERE, Bench, Endpoint, Spread, checked, finish
 
-__all__ = ["table"]
-
 _LATENCY = 0.02
 _CALLS = {32: 12_000, 256: 30_000}
 """By concurrency: enough seconds for the control law to settle."""

@@ -19,8 +19,6 @@ from peers import PEERS
 from scaling import scaling
 from table import Line, compare
 
-__all__ = ["ROWS", "in_brief"]
-
 _SHORT, _LONG = 0.02, 0.2
 """Seconds until the endpoint answers."""
 

@@ -13,8 +13,6 @@ from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
 
-__all__ = ["Sampler", "threads"]
-
 _TICK = os.sysconf("SC_CLK_TCK")
 
 

@@ -27,8 +27,6 @@ from material import CAMPAIGN, Judge
 from measuring import Bench, Failed, Run, Spread
 from table import Line
 
-__all__ = ["WAYS", "Way", "scaling"]
-
 _TRIALS, _IN_FLIGHT, _LATENCY = 15_000, 256, 0.02
 _TICK = os.sysconf("SC_CLK_TCK")
 _BECOMES_PARENT_OF_ORPHANS = 36

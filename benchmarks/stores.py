@@ -13,14 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from venire.arena.choices import TableKind
 from venire.configs.loading import load_campaign
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
-from venire.storage.transfer.formats.tables import TableKind
-
-__all__ = ["CAMPAIGN", "instructions_of", "make", "readdress", "settle", "settled_first", "shapes"]
 
 CAMPAIGN = "campaign.toml"
 _JUDGES, _MATCHUPS, _MODELS = 5, 100, 20

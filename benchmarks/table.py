@@ -7,8 +7,6 @@ from statistics import median
 
 from measuring import Run, Spread
 
-__all__ = ["HEAD", "Line", "compare"]
-
 HEAD = (
     "| what | calls | in flight (seen) | ratio of calls/s | ratio of CPU | target | CPU ms a call (share of core) |\n"
     "|---|---:|---:|---|---|---|---|\n"

@@ -20,8 +20,6 @@ from venire.configs.problems import Place, Problem, quoted
 from venire.configs.schema import Contestant, Editor, Judge, PhaseTable, Plan, RespondentTable
 from venire.configs.values import chooses_battles, needless_matchups, policies_with
 
-__all__ = ["cross_problems", "is_simulated", "plan_problems"]
-
 _IDENTITY = ("provider", "base_url", "key_variable", "key_variables", "model", "fallback")
 _LANE = (
     *(field.name for field in fields(Limits)),

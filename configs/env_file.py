@@ -10,8 +10,6 @@ from dotenv.parser import parse_stream
 
 from venire.arena.errors import InputError
 
-__all__ = ["environment", "read_env_file"]
-
 
 def environment(given: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """The variables given to a function, or those that this process has now.

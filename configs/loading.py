@@ -53,17 +53,6 @@ from venire.configs.schema import (
 from venire.configs.settings import canonical_settings, editing_settings, generation_settings, plain_number
 from venire.configs.values import needless_matchups
 
-__all__ = [
-    "campaign_of",
-    "checked_file",
-    "difference",
-    "in_batches",
-    "load_campaign",
-    "resolve",
-    "store_of",
-    "toml_value",
-]
-
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
 

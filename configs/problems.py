@@ -18,8 +18,6 @@ from pydantic.fields import FieldInfo
 
 from venire.configs.values import OneOf
 
-__all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
-
 Place = tuple[int | str, ...]
 """Where in the file: keys, and positions in lists counted from 0."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from venire.configs.loading import checked_file, toml_value
 from venire.configs.schema import Campaign
 
-__all__ = ["campaign_schema", "resolved_text", "schema_text"]
-
 _MASKED = "[masked]"
 
 

@@ -45,24 +45,6 @@ from venire.configs.values import (
     whole,
 )
 
-__all__ = [
-    "Budget",
-    "BudgetLimits",
-    "Campaign",
-    "ColumnNames",
-    "Contestant",
-    "Data",
-    "Fallback",
-    "Judge",
-    "Phase",
-    "PhaseTable",
-    "Plan",
-    "Price",
-    "Quality",
-    "RespondentTable",
-    "Stop",
-]
-
 
 class Table(BaseModel):
     """A table of the campaign file, or the same written in Python: by keywords, with the file's own keys."""

@@ -12,8 +12,6 @@ from venire.arena.campaigns import Limits
 from venire.configs.schema import Campaign, Judge, Plan, Stop
 from venire.configs.values import needless_matchups
 
-__all__ = ["canonical_settings", "editing_settings", "generation_settings", "plain_number"]
-
 
 def plain_number(value: Decimal) -> str:
     """The one decimal text of a number: no exponent, no zeros at the end, no sign on 0."""

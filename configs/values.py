@@ -16,38 +16,6 @@ from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES
 
-__all__ = [
-    "MONEY",
-    "PATH",
-    "TEXT",
-    "Address",
-    "Band",
-    "Elo",
-    "Fraction",
-    "Headers",
-    "Indifference",
-    "Level",
-    "Long",
-    "Models",
-    "Money",
-    "OneOf",
-    "Points",
-    "Proxy",
-    "Seconds",
-    "Share",
-    "Skew",
-    "Temperature",
-    "Text",
-    "Variable",
-    "Variables",
-    "Variants",
-    "checked_url",
-    "chooses_battles",
-    "needless_matchups",
-    "policies_with",
-    "whole",
-]
-
 _MAX_MONEY = 10**9
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")

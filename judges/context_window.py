@@ -28,8 +28,6 @@ from venire.judges.conversation import resume
 from venire.judges.providers.token_counting import counter
 from venire.judges.safety.sanitize import sanitize
 
-__all__ = ["TRUNCATIONS", "count_tokens", "fit_to_context", "fits", "parse_cut", "request_tokens", "tokens_left"]
-
 _OF_A_REQUEST = 16
 _OF_A_MESSAGE = 8
 """Tokens that vendors put around a request and around each of its messages; OpenAI's chat format takes 3 and 4."""

@@ -13,20 +13,6 @@ from typing import Any
 from venire.arena.records import Conversation, Material, Outcome, Protocol, Reading, Reply, Request, Status, Trial
 from venire.judges.parsing.reply_text import without_thoughts
 
-__all__ = [
-    "STATUS_OF_FINISH",
-    "Message",
-    "ReplyReader",
-    "advance",
-    "ask_step",
-    "ask_with_repair",
-    "make_request",
-    "read_outcome",
-    "repairable",
-    "resume",
-    "user_message",
-]
-
 Message = Mapping[str, str]
 
 ReplyReader = Callable[[Reply], tuple[Reading, str, bool] | None]

@@ -12,8 +12,6 @@ from venire.arena.keys import prompt_digest
 from venire.arena.records import Protocol, Reading, Shape
 from venire.judges import prompts
 
-__all__ = ["FOREIGN", "REASONS_TOKENS", "VERDICT_TOKENS", "ProtocolEntry", "ProtocolOption", "ReplyExample"]
-
 REASONS_TOKENS = 250
 """Tokens expected of a judge's reasons: the medians of recorded judges lie between 70 and 411."""
 FOREIGN = 127

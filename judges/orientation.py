@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from venire.arena.records import Ballot, GeneratedText, Grade, Outcome, Preference, Status, Verdict
 
-__all__ = ["BOTH_ORDERS", "arrange", "orient"]
-
 T = TypeVar("T")
 
 BOTH_ORDERS = (False, True)

@@ -20,25 +20,6 @@ from venire.arena.records import Conversation, Material, Outcome, Protocol, Tria
 from venire.judges.context_window import fit_to_context
 from venire.judges.safety.sanitize import enclose
 
-__all__ = [
-    "OVERRIDE",
-    "Prompt",
-    "answer_labels",
-    "check",
-    "choose",
-    "digests",
-    "fixed",
-    "join_turn_answers",
-    "load",
-    "preamble",
-    "show_completion",
-    "show_instruction",
-    "show_list",
-    "show_reference",
-    "turn_roles",
-    "with_options",
-]
-
 OVERRIDE = "prompt."
 """What the name of an option begins with that replaces a prompt text."""
 

@@ -13,18 +13,6 @@ from venire.arena.planning import Pick
 from venire.arena.records import Matchup
 from venire.storage.plans.plans import SentLately
 
-__all__ = [
-    "ExcludedModel",
-    "PlannedCampaign",
-    "PlannedRound",
-    "Replayed",
-    "RoundDesign",
-    "battle_design",
-    "crossed_design",
-    "read_design",
-    "write_design",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ExcludedModel:

@@ -12,8 +12,6 @@ from urllib.parse import urlencode
 from venire.arena.errors import InputError
 from venire.storage.read.trial_table import ORDERS, TrialFilter
 
-__all__ = ["COLUMNS", "DEFAULT_COLUMNS", "MAX_IN_ADDRESS", "Links", "TableChoice", "read_choice", "read_filter"]
-
 COLUMNS: Mapping[str, str] = {
     "trial": "trial",
     "judge": "judge",

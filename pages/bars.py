@@ -7,8 +7,6 @@ from typing import Any
 
 from venire.pages.texts import name
 
-__all__ = ["POINTS", "STEPS", "WIDTH", "axis", "bar", "expected", "rank_range", "scale", "tied", "win_matrix"]
-
 STEPS = 10
 """Shades of a cell of the win matrix."""
 

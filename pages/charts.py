@@ -22,8 +22,6 @@ from typing import Any, Literal
 
 from venire.arena.wording import plain
 
-__all__ = ["KINDS", "THEMES", "ChartRequest", "chart", "draw", "drawer", "picture", "requested"]
-
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 

@@ -14,8 +14,6 @@ from venire.storage.read.trial_details import TrialDetail
 from venire.storage.read.trial_table import TrialTable
 from venire.storage.store.store import Store
 
-__all__ = ["PAGES", "Kept", "PageContext"]
-
 T = TypeVar("T")
 
 PAGES: Mapping[str, str] = {

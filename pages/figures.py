@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-__all__ = ["count", "dollars", "elo", "figure", "moment", "number", "seconds", "share"]
-
 
 def dollars(nano: float | None) -> str:
     """Nano-dollars as dollars, with as many digits as say something.

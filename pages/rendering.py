@@ -15,8 +15,6 @@ from venire.arena.wording import interval_text
 from venire.pages import charts, figures, texts
 from venire.pages.addresses import MAX_IN_ADDRESS
 
-__all__ = ["POLICY", "SECURITY_HEADERS", "asset", "assets", "render"]
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"

@@ -16,8 +16,6 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-__all__ = ["MAX_SHOWN", "clipped", "markdown", "marked_differences", "name", "visible", "with_hits"]
-
 MAX_SHOWN = 20_000
 """Characters of one text that a page shows; the whole of it can be downloaded."""
 

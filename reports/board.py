@@ -41,17 +41,6 @@ from venire.reports.plots import board_charts
 from venire.reports.tables import RowTable, html_table
 from venire.reports.wording import alike_text, coins_text, elo_text, open_intervals_text, pairs_asked_text
 
-__all__ = [
-    "Board",
-    "ModelRow",
-    "build",
-    "coefficient_json",
-    "order_by_wins",
-    "outside_ratings",
-    "peer_facts",
-    "with_grades",
-]
-
 _SECONDS = 1.0
 """Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
 

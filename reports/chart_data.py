@@ -27,19 +27,6 @@ from venire.ratings.pairwise.components import largest_group
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.soft_elo.panel import soft_elo_panel
 
-__all__ = [
-    "ChartSource",
-    "Cost",
-    "Costs",
-    "calibration_rows",
-    "cost_rows",
-    "learning_rows",
-    "matrix_rows",
-    "missing",
-    "position_rows",
-    "reliability_rows",
-]
-
 Row = dict[str, Any]
 
 _CUTS = 24

@@ -16,19 +16,6 @@ from typing import Any, ParamSpec
 from venire.arena.errors import InputError
 from venire.arena.wording import plain
 
-__all__ = [
-    "CHART_KINDS",
-    "ChartKind",
-    "Panel",
-    "curves",
-    "diagram",
-    "draw_kind",
-    "frontier",
-    "grid",
-    "intervals",
-    "scatter",
-]
-
 Row = Mapping[str, Any]
 _Given = ParamSpec("_Given")
 

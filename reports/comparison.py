@@ -23,8 +23,6 @@ from venire.ratings.pairwise.components import largest_group, ranked_values
 from venire.reports.board import order_by_wins, outside_ratings
 from venire.reports.tables import RowTable, html_table
 
-__all__ = ["ComparedModel", "Comparison", "MethodAgreement", "compare", "options_for"]
-
 _COLUMNS: tuple[tuple[str, type], ...] = (("elo", float), ("rank", int))
 
 _FAR = 1e9

@@ -20,8 +20,6 @@ from venire.reports.board import Board
 from venire.reports.graded_pairs import ECHO, grades_of_sides, kinds_of_pairs
 from venire.reports.grades import EchoPairs, ShareRow
 
-__all__ = ["with_echo_pairs"]
-
 _KINDS = PAIR_KINDS[:2]
 
 

@@ -18,8 +18,6 @@ from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import merge_selected
 from venire.reports.graded_pairs import ECHO, grades_of_sides, kinds_of_pairs
 
-__all__ = ["EditContrast", "edit_contrasts"]
-
 Edited = Mapping[tuple[str, str], Battles]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from venire.arena.wording import interval_text
 
-__all__ = ["FIGURE_TABLES", "FigureTable", "figure_tables"]
-
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:

@@ -31,8 +31,6 @@ from venire.ratings.peers.peer_agreement import peer_agreement, truncation
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.reports.comparison import options_for
 
-__all__ = ["Figures", "figures_of"]
-
 _PREDICTED = ("elo", "m-elo", "am-elo")
 """Methods that are held out beside the board's own: those of the am-ELO paper."""
 

@@ -12,8 +12,6 @@ from venire.arena.records import AnswerGrade, Status
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.diagnostics.accuracy import pair_kinds
 
-__all__ = ["DIRECT", "ECHO", "REFERENCE", "completion_grades", "grades_of_sides", "kinds_of_pairs", "of_protocol"]
-
 ECHO = "echo"
 """The protocol that asks whether an answer goes on after its end; all others grade answers."""
 REFERENCE = "direct-reference"

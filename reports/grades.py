@@ -18,21 +18,6 @@ from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.reports.graded_pairs import DIRECT, ECHO, REFERENCE, of_protocol
 
-__all__ = [
-    "AccuracyFilter",
-    "AccuracyRow",
-    "AccuracyTable",
-    "EchoPairs",
-    "EchoRow",
-    "EchoTable",
-    "GradeBoard",
-    "GraderRow",
-    "RankAgreement",
-    "RankAgreementRow",
-    "ShareRow",
-    "grade_board",
-]
-
 _FIRST = (REFERENCE, DIRECT)
 """Protocols whose grades are nearest to the truth, in this order; others follow by name."""
 

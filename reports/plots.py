@@ -24,8 +24,6 @@ from venire.reports.chart_data import (
 from venire.reports.charts import ChartKind, Panel, curves, diagram, frontier, grid, intervals, scatter
 from venire.reports.wording import elo_text
 
-__all__ = ["board_charts", "placement_charts", "verdict_charts"]
-
 Rows = Sequence[Mapping[str, Any]]
 
 _FEW = 2

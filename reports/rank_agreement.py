@@ -31,8 +31,6 @@ from venire.reports.grades import (
     RankAgreementRow,
 )
 
-__all__ = ["with_rank_agreement"]
-
 _SECONDS = 1.0
 """Time limit of a method that proves its order, for each kind of pair."""
 

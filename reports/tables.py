@@ -9,8 +9,6 @@ from typing import Any
 
 from venire.storage.transfer import memory
 
-__all__ = ["RowTable", "html_table"]
-
 
 class RowTable(ABC):
     """Something with rows of figures, flat dicts of equal keys, that other libraries take as a table.

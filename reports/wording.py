@@ -10,17 +10,6 @@ from venire.arena.wording import few, interval_text
 from venire.ratings.data.models import alike_names
 from venire.ratings.judges.order_agreement import OrderAgreement
 
-__all__ = [
-    "alike_text",
-    "coin_words",
-    "coins_text",
-    "counted",
-    "elo_text",
-    "few",
-    "open_intervals_text",
-    "pairs_asked_text",
-]
-
 
 def counted(number: int, word: str) -> str:
     """A number with its word in the singular or the plural."""

@@ -12,8 +12,6 @@ from venire.judges.context_window import parse_cut
 from venire.judges.safety.sanitize import sanitize
 from venire.simulation.judge import load_profiles
 
-__all__ = ["AnswerKey", "KnownCompletion"]
-
 
 @dataclass(frozen=True, slots=True)
 class KnownCompletion:

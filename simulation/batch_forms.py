@@ -18,8 +18,6 @@ from venire.simulation.batches import BatchDesk, BatchLine, LineResult, Simulate
 from venire.simulation.chat_replies import error_body
 from venire.simulation.wire_forms import message_error
 
-__all__ = ["AnthropicForm", "FormReply", "OpenAIForm"]
-
 _JSON = "application/json"
 _LINES = "application/jsonl"
 _INVALID = "invalid_request_error"

@@ -16,8 +16,6 @@ from typing import Literal
 from venire.arena.errors import InputError
 from venire.simulation.judge import uniform
 
-__all__ = ["BatchDesk", "BatchFaults", "BatchForm", "BatchLine", "BatchPhase", "LineResult", "SimulatedBatch", "Work"]
-
 BatchForm = Literal["openai", "anthropic"]
 """The vendor in whose form a batch was made."""
 BatchPhase = Literal["validating", "in_progress", "finalizing", "cancelling", "ended", "refused"]

@@ -29,23 +29,6 @@ from venire.simulation.judge import (
     uniform_of,
 )
 
-__all__ = [
-    "UNREADABLE",
-    "JudgeReply",
-    "Logprobs",
-    "Rehearse",
-    "completion_body",
-    "error_body",
-    "fallible_reply",
-    "model_body",
-    "models_body",
-    "remarks",
-    "reply_seconds",
-    "stream_events",
-    "timed_reply",
-    "truncate_reply",
-]
-
 Logprobs = tuple[tuple[tuple[str, float], ...], ...]
 """Tokens at each position with their natural log-probabilities."""
 

@@ -21,17 +21,6 @@ from venire.judges import PROTOCOLS, prompts
 from venire.judges.protocols.criteria import CRITERIA
 from venire.judges.safety.sanitize import split_fences
 
-__all__ = [
-    "ChatRequest",
-    "FenceSplitter",
-    "RecognisedQuestion",
-    "RequestError",
-    "Stage",
-    "chat_request_of",
-    "read_request",
-    "recognise",
-]
-
 Stage = Literal["reasons", "verdict", "repair"]
 
 FenceSplitter = Callable[[str], tuple[tuple[str, ...], str]]

@@ -65,20 +65,6 @@ from venire.simulation.judge import (
     uniform_of,
 )
 
-__all__ = [
-    "FIVE_POINT_CUT",
-    "POINTS_PER_UNIT",
-    "DrawnVerdict",
-    "compare",
-    "compare_in_two_stages",
-    "digit_logprobs",
-    "draw_verdict",
-    "five_point_label",
-    "rank",
-    "score_sides",
-    "utility",
-]
-
 _NOT_KNOWN = ("The texts of this comparison are not known to this judge.", 11)
 _DIGIT: dict[Side, str] = {"first": "1", "second": "2", "tie": "0"}
 

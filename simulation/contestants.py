@@ -17,8 +17,6 @@ from venire.simulation.chat_replies import JudgeReply, timed_reply
 from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
 from venire.simulation.judge import normal, parse_model, tokens_per_character, uniform
 
-__all__ = ["edit", "write"]
-
 _POOLS = {
     "subject": (
         "The first point",

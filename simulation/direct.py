@@ -30,8 +30,6 @@ from venire.simulation.faults import FAULT_RESPONSES, FaultKind, Faults
 from venire.simulation.judge import profiles_digest
 from venire.simulation.rehearsal import answer_to
 
-__all__ = ["ADDRESS", "DirectJudges", "DirectProvider"]
-
 ADDRESS = "http://127.0.0.1/v1"
 """Placeholder for an endpoint's address: nothing listens there, and nothing is sent."""
 

@@ -10,8 +10,6 @@ from venire.arena.errors import InputError
 from venire.simulation.chat_replies import error_body
 from venire.simulation.judge import uniform
 
-__all__ = ["FAULT_RESPONSES", "FaultKind", "FaultResponse", "Faults"]
-
 # New kinds go last, so that the draws of a seed stay the same for the others and campaigns are reproducible.
 FaultKind = Literal[
     "rate_limited",

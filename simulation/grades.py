@@ -26,8 +26,6 @@ from venire.simulation.chat_replies import UNREADABLE, JudgeReply, fallible_repl
 from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
 from venire.simulation.judge import Profile, normal_of, parse_model, uniform, uniform_of
 
-__all__ = ["echoes", "find_graded_completion", "grade", "grade_echo", "grade_letter", "margin", "perceived_margin"]
-
 _UNATTEMPTED = 0.04
 _SPREAD = {"direct": 3.0, "direct-reference": 0.5}
 _LENIENCE = {"direct": 0.7, "direct-reference": 0.0}

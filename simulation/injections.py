@@ -21,8 +21,6 @@ from typing import Literal
 from venire.judges.safety.sanitize import UNSEEN, fenced_texts, sanitize
 from venire.simulation.judge import OBEYING, Side
 
-__all__ = ["Injection", "load_injections", "obeyed_verdict", "shown_texts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Injection:

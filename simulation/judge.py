@@ -21,23 +21,6 @@ from typing import Any, Literal
 from venire.arena.errors import InputError
 from venire.arena.scale import LOGITS_PER_POINT
 
-__all__ = [
-    "OBEYING",
-    "Profile",
-    "Side",
-    "SimulatedVerdict",
-    "load_profiles",
-    "model_name",
-    "normal",
-    "normal_of",
-    "parse_model",
-    "profiles_digest",
-    "simulate",
-    "tokens_per_character",
-    "uniform",
-    "uniform_of",
-]
-
 Side = Literal["first", "second", "tie"]
 
 _MODEL = re.compile(r"simulated/([^@/]+)@(0|[1-9][0-9]*)")

@@ -15,8 +15,6 @@ import orjson
 from venire.arena.errors import InputError
 from venire.simulation.faults import FaultKind
 
-__all__ = ["Ledger", "LedgerEntry", "LedgerTotals", "read_ledger"]
-
 
 @dataclass(slots=True)
 class LedgerEntry:

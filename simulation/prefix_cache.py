@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import takewhile
 
-__all__ = ["PrefixCache"]
-
 
 class PrefixCache:
     """Blocks of prompts by account, at most `max_blocks` per account; times are in seconds of any one clock.

@@ -23,8 +23,6 @@ from venire.simulation.comparisons import draw_verdict
 from venire.simulation.grades import find_graded_completion, perceived_margin
 from venire.simulation.judge import SimulatedVerdict, parse_model
 
-__all__ = ["answer_to", "check_rehearsal", "grading", "pairwise"]
-
 _SHOWN = {Shape.NONE: 0, Shape.EDIT: 1, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
 """Number of completions that a trial of each shape shows in the check."""
 

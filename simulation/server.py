@@ -72,8 +72,6 @@ from venire.simulation.rehearsal import answer_to
 from venire.simulation.requests import app_runner, whole
 from venire.simulation.wire_forms import CHAT, MESSAGES, AnswerFacts, WireForm
 
-__all__ = ["JudgeServer", "serve_in_thread"]
-
 _JSON = "application/json"
 _INVALID = "invalid_request_error"
 _NO_MODEL = "model_not_found"

@@ -15,8 +15,6 @@ from venire.simulation.chat_replies import JudgeReply, completion_body, error_bo
 from venire.simulation.chat_requests import ChatRequest, RequestError, read_request
 from venire.simulation.faults import FAULT_RESPONSES, FaultKind
 
-__all__ = ["CHAT", "MESSAGES", "AnswerFacts", "WireForm", "message_error"]
-
 _INVALID = "invalid_request_error"
 
 _STOPS: Mapping[str, str] = {"stop": "end_turn", "length": "max_tokens"}

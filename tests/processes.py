@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["listening", "marked", "restore_signals", "still_running"]
-
 
 def restore_signals() -> None:
     """Ctrl-C and SIGTERM as a terminal gives them, for this process and those that it starts.

@@ -330,6 +330,12 @@ def test_a_row_of_an_attempt_is_made_in_one_place() -> None:
     assert made == ["orchestrator/lanes/ledger.py"]
 
 
+def test_only_a_face_lists_what_it_exports() -> None:
+    """In a module the underscore says what is its own; a second list beside the names goes stale."""
+    lists = [path for path, source in house() if not path.endswith("__init__.py") and "__all__" in source]
+    assert lists == []
+
+
 def test_a_class_name_is_unique_in_the_product() -> None:
     homes: dict[str, list[str]] = {}
     for path, source in house():

@@ -35,16 +35,6 @@ from venire.storage.read import frames
 from venire.storage.read.blind_battles import VotableCompletion, blind_texts, votable_completions
 from venire.storage.store.store import Store
 
-__all__ = [
-    "DEFAULT_COUNT",
-    "AnnotationPages",
-    "SharedSample",
-    "VotesNeeded",
-    "annotation_pages",
-    "shared_sample",
-    "votes_needed",
-]
-
 DEFAULT_COUNT = 100
 """Battles on a page, where the store has so many."""
 _NEEDS = {

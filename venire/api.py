@@ -30,21 +30,6 @@ if TYPE_CHECKING:
     from venire.reading import ReparseSummary
     from venire.reports.board import Board
 
-__all__ = [
-    "CampaignPlan",
-    "RunResult",
-    "arun",
-    "edit",
-    "generate",
-    "judge",
-    "parse",
-    "place",
-    "plan",
-    "reparse",
-    "run",
-    "simulate",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CampaignPlan:

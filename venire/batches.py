@@ -22,8 +22,6 @@ from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 
-__all__ = ["BatchAtProvider", "ask_providers", "cancel"]
-
 _GONE = frozenset({404, 410})
 _TIMES = 3
 """How often a provider says that it does not know a batch before that batch is closed."""

@@ -20,9 +20,6 @@ from venire.storage.read.trial_details import AttemptDetail, TrialDetail
 from venire.storage.read.trial_table import STATUSES
 from venire.storage.store.store import Store
 
-__all__ = ["conversation_reader"]
-
-
 Reader = Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]]
 
 

@@ -18,11 +18,9 @@ from typing import Literal
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import CallError, InputError
 from venire.arena.records import Request
+from venire.arena.wording import money
 from venire.endpoints import open_routes, read_secrets
 from venire.prices import judge_price, price_warnings
-from venire.wording import money
-
-__all__ = ["HealthFinding", "ask_endpoints", "endpoints_to_ask", "examine_campaign", "examine_machine", "highest_price"]
 
 State = Literal["ok", "warning", "problem"]
 _NETWORK = ("9p", "afs", "ceph", "cifs", "fuse.sshfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "smb", "virtiofs")

@@ -22,18 +22,6 @@ from venire.orchestrator.engines.ray_cluster import EngineChoice
 if TYPE_CHECKING:
     from venire.orchestrator.engines.ray_actors import RayCrew
 
-__all__ = [
-    "EmbeddedProvider",
-    "OpenRoute",
-    "Secrets",
-    "check_routes",
-    "keys_of",
-    "open_crew",
-    "open_elsewhere",
-    "open_routes",
-    "read_secrets",
-]
-
 
 _MIN_LEASE = 1.0
 """Seconds."""

@@ -14,8 +14,6 @@ from venire.ratings.judges.habits import planning_habits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import model_covariance
 
-__all__ = ["RatingFeedback"]
-
 
 @dataclass(frozen=True, slots=True)
 class RatingFeedback:

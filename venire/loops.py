@@ -12,8 +12,6 @@ from typing import Any
 
 from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, StopRequest
 
-__all__ = ["LoopFactory", "run_to_completion", "stop_on_signals"]
-
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 

@@ -20,6 +20,7 @@ from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError, VenireError
 from venire.arena.planning import Pick
 from venire.arena.records import Completion, Instruction, Origin, Rating, Shape
+from venire.arena.wording import money
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Data, Judge, Plan
 from venire.judges import PROTOCOLS
@@ -34,7 +35,7 @@ from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS, with_text
 from venire.storage.transfer.formats.source import MissingColumnError, NoRowsError, open_table
 from venire.storage.transfer.memory import is_missing, is_table, memory_table
-from venire.wording import money, set_aside
+from venire.wording import set_aside
 
 Winner = Literal["a", "b", "tie"]
 Report = Callable[[str], None]

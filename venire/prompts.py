@@ -27,15 +27,6 @@ from venire.storage.read.readings import AskedJudge, asked_judges, find_trial, p
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 
-__all__ = [
-    "PromptDifference",
-    "RenderedRequest",
-    "known_prompts",
-    "prompt_differences",
-    "prompt_sources",
-    "render_request",
-]
-
 _FRONT = ("system", "examples")
 """Options whose texts precede those of the protocol."""
 

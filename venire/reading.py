@@ -14,6 +14,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
+from venire.arena.wording import plain
 from venire.boards.rate import choose_campaign
 from venire.judges.parsing.verdict_formats import (
     VERDICT_FORMATS,
@@ -31,18 +32,6 @@ from venire.storage.read import frames
 from venire.storage.read.readings import ChangedVerdict
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.annotated import Annotated, open_annotated
-from venire.wording import plain
-
-__all__ = [
-    "ParseSummary",
-    "ReparseSummary",
-    "dialect_list",
-    "example_document",
-    "label_word",
-    "parse_table",
-    "read_again",
-    "read_replies",
-]
 
 _REPORT_EVERY = 500
 _GROUPS = ("dialect", "prompt_style")

@@ -72,8 +72,6 @@ if TYPE_CHECKING:
     from venire.orchestrator.engines.remote import Crew, RemoteEngine
     from venire.reports.board import Board
 
-__all__ = ["Embedded", "Session", "answer_key", "even_faults", "is_embedded"]
-
 _SQL_MEMORY = 256 << 20
 """A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
 

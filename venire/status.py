@@ -24,22 +24,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from venire.orchestrator.costs.forecast import JudgeForecast
 
-__all__ = [
-    "MIN_INSTRUCTIONS",
-    "analysis_of",
-    "batch_documents",
-    "failed_steps",
-    "failure_reasons",
-    "interim_documents",
-    "keep_forecast",
-    "long_input_documents",
-    "rounds_document",
-    "served_documents",
-    "spending_document",
-    "status_document",
-    "stop_rules",
-]
-
 MIN_INSTRUCTIONS = 20
 """As in `ratings.design.stopping`, which imports scipy: with fewer, errors by instruction are too uncertain."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from venire.arena.wording import money, plain
-
-__all__ = ["duration", "is_reported_round", "money", "plain", "retries"]
+from venire.arena.wording import money
 
 
 def set_aside(nano: int, tokens: int) -> str:

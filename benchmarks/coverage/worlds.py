@@ -18,8 +18,6 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
-__all__ = ["Field", "Graded", "Judging", "Panel", "Scored", "judge_of"]
-
 _LONG = 200_000
 """Instructions of a long run, by which a truth is computed."""
 

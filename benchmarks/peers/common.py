@@ -13,8 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Messages", "drive"]
-
 Messages = list[dict[str, str]]
 _WARM_UP = 16
 _LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", None, "")

@@ -17,8 +17,6 @@ from venire.judges import PROTOCOLS
 from venire.judges.providers.vendors import find_price
 from venire.simulation.judge import load_profiles, simulate
 
-__all__ = ["Field", "nano_dollars", "read_field"]
-
 _SYSTEMS = """
 select model, coalesce(arena_elo_2024_04_18, arena_elo_2024_02_02) elo from read_parquet(?)
 where has_completions and elo is not null order by model

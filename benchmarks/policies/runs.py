@@ -19,8 +19,6 @@ from venire.ratings.design.stopping import evidence
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles
 
-__all__ = ["Seen", "Task", "limit", "run"]
-
 _TEXTS = 400
 _WEAK = 0.01
 """Ridge of the final fit: enough for a finite rating of a model that lost everything."""

@@ -11,8 +11,6 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import JudgeHabit, PlanState
 from venire.orchestrator.policies import POLICIES
 
-__all__ = ["seconds_of_a_round"]
-
 _MODELS, _TEXTS, _BATTLES = 200, 1000, 1000
 _REPEATS = 3
 

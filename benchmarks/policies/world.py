@@ -14,8 +14,6 @@ from venire.arena.scale import LOGITS_PER_POINT
 from venire.ratings.judges.habits import planning_habits
 from venire.simulation.judge import Profile, load_profiles, simulate
 
-__all__ = ["ELO", "Truth", "World", "truth"]
-
 ELO = (815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0)
 ELO += (1007.3, 1015.5, 1046.0, 1052.4, 1071.0, 1087.4, 1123.2, 1159.5, 1178.4, 1228.6)
 """Twenty recorded systems by people's votes; the field that the profiles were checked on."""

@@ -15,8 +15,6 @@ from running import Failed, Missing, last_words, run
 if TYPE_CHECKING:
     from rows import Bench
 
-__all__ = ["abilities"]
-
 
 def _told_short(folder: Path, found: NDArray[np.float64]) -> float:
     """Minus the log-likelihood of am-ELO in nats, counted here row by row; `found` are ratings, then abilities."""

@@ -19,8 +19,6 @@ from running import HERE, Failed, Missing, Run, last_words, run
 
 from venire.arena.scale import POINTS_PER_LOGIT
 
-__all__ = ["ROWS", "Bench"]
-
 _REPLICATES = 1000
 _VERDICTS = (
     "update verdict set label = case when hash(trial) % 10 < 6 then 1 when hash(trial) % 10 < 7 then 0 else -1 end"

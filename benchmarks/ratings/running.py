@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Failed", "Missing", "Run", "environment", "last_words", "run"]
-
 HERE = Path(__file__).resolve().parent
 _PEERS = HERE.parent.parent / ".venv-peers" / "ratings"
 _HOMES = {"rowwise": "fastchat"}

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ballots", "battles", "judged", "ladder", "ladder_logits", "save", "scored", "tournament"]
-
 _TIES = 0.15
 _MEETINGS = 200
 _LADDER_GAP = 0.1

@@ -41,8 +41,6 @@ from venire.ratings import (
 from venire.ratings.am_elo.robustness import Perturbation
 from venire.ratings.data.ballots import truncated
 
-__all__ = ["FIGURES"]
-
 Vector = NDArray[np.float64]
 
 

@@ -13,8 +13,6 @@ import judges_and_ballots
 import measuring_judges
 import rating_models
 
-__all__ = ["main"]
-
 HERE = Path(__file__).resolve().parent
 FIGURES = rating_models.FIGURES | measuring_judges.FIGURES | judges_and_ballots.FIGURES
 

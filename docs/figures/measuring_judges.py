@@ -23,8 +23,6 @@ from venire.ratings import (
     split_conformal,
 )
 
-__all__ = ["FIGURES"]
-
 Rows = list[dict[str, object]]
 
 

@@ -25,8 +25,6 @@ from venire.ratings import (
     win_rate_balanced,
 )
 
-__all__ = ["FIGURES", "Drawing", "chart"]
-
 Drawing = Any
 """A chart: the methods that make one in altair do not say what they return."""
 

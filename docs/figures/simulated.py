@@ -11,9 +11,6 @@ from venire.arena.battles import Battles
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings import Comparisons, comparisons
 
-__all__ = ["all_pairs", "battles_of_judges", "instructed", "sigma"]
-
-
 Vector = NDArray[np.float64]
 
 

@@ -24,8 +24,6 @@ import duckdb
 from playwright.sync_api import Browser, Page, sync_playwright
 from small_png import with_palette
 
-__all__ = ["main"]
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -8,8 +8,6 @@ import zlib
 import numpy as np
 from playwright.sync_api import Browser
 
-__all__ = ["with_palette"]
-
 _EXACT = 96
 """So many colours are kept as they are, such as those of paper and ink."""
 

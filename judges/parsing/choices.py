@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from venire.judges.parsing.label_context import ends_before_label, is_reported
 from venire.judges.parsing.reply_text import read_reply_text
 
-__all__ = ["CHOICE_RULES", "WHOLE_CHOICES", "ChoiceRule", "read_choice"]
-
 _MAX_LINE = 80
 """A line that only states a choice is short."""
 

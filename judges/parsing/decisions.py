@@ -10,17 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from venire.judges.parsing.reply_text import ReplyText
 
-__all__ = [
-    "SIDE",
-    "UNCLEAR",
-    "VerdictPattern",
-    "labels_in_sentences",
-    "preferred_side",
-    "sides_chosen",
-    "sides_named",
-    "split_text",
-]
-
 VerdictPattern = Callable[[ReplyText], set[str]]
 """A reply in, the labels out that it states in this form."""
 

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 
 from venire.judges.parsing.decisions import preferred_side, sides_named, split_text
 
-__all__ = ["ends_before_label", "is_reported", "reports"]
-
 _END = re.compile(r"[.!?\N{IDEOGRAPHIC FULL STOP}！？．｡।॥؟۔…][\"'`*_)\]”’»」』）]{0,4}\Z")
 """The end of a sentence, in Latin, Chinese, Japanese, Indian and Arabic script."""
 _ITEM = re.compile(r"[*_]{0,2}(?:[-*•–—·]|\(?[0-9]{1,2}[.)])[*_]{0,2} {1,3}\S")

@@ -14,8 +14,6 @@ from functools import lru_cache
 from venire.judges.parsing.label_context import ends_before_label, is_reported
 from venire.judges.parsing.reply_text import read_reply_text
 
-__all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
-
 _MAX_LINE = 120
 _SHORT = 32
 """Characters of a reply that is likely to come again, word for word."""

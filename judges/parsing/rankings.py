@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from venire.judges.parsing.reply_text import MASK, read_reply_text
 
-__all__ = ["RANKING_RULES", "WHOLE_RANKINGS", "RankingRule", "read_ranking"]
-
 Labels = list[str]
 
 _WRAPPING = " \t\"'`*_()#"

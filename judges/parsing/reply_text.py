@@ -11,16 +11,6 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-__all__ = [
-    "MASK",
-    "MAX_LINE",
-    "ReplyText",
-    "mask_quotations",
-    "read_reply_text",
-    "without_leading_thoughts",
-    "without_thoughts",
-]
-
 MAX_LINE = 80
 """A line that only states a verdict is short."""
 

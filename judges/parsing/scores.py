@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from venire.judges.parsing.reply_text import without_thoughts
 
-__all__ = ["SCORE_RULES", "ScoreRule", "Scores", "read_scores"]
-
 _LOWEST, _HIGHEST = 1, 10
 _NUMBER = re.compile(r"\s*[0-9]{1,2}(?:\.[05])?\s*", re.ASCII)
 _WINNER = {"first": 1, "second": -1, "tie": 0}

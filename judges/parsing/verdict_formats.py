@@ -19,19 +19,6 @@ from venire.judges.parsing.decisions import VerdictPattern, labels_in_sentences,
 from venire.judges.parsing.reply_text import ReplyText, read_reply_text
 from venire.judges.parsing.verdict_patterns import in_json, leading_scores, marks, named_scores, on_lines
 
-__all__ = [
-    "VERDICT_FORMATS",
-    "FormatCandidate",
-    "FormatReading",
-    "FormatRule",
-    "VerdictFormat",
-    "VerdictSide",
-    "choose_format",
-    "rank_formats",
-    "read_in_every_format",
-    "read_verdict",
-]
-
 VerdictSide = Literal["first", "second", "tie"]
 
 

@@ -14,14 +14,6 @@ from venire.judges.parsing.decisions import SIDE, UNCLEAR, VerdictPattern
 from venire.judges.parsing.label_context import ends_before_label, is_reported, reports
 from venire.judges.parsing.reply_text import MAX_LINE, ReplyText, mask_quotations
 
-__all__ = [
-    "in_json",
-    "leading_scores",
-    "marks",
-    "named_scores",
-    "on_lines",
-]
-
 _DRESS = r"[\s\"'`*_()\[\]{}#]{0,20}"
 _CLOSE = r"[\s\"'`*_.!()\[\]{}#]{0,20}"
 _THEN = r"(?i:(?:therefore|thus|hence|so|overall|in conclusion|in summary),? )?"

@@ -24,8 +24,6 @@ from venire.judges.providers.replies import count, member, no_answer, parse, str
 from venire.judges.providers.schemas import anthropic_schema, in_order
 from venire.judges.providers.token_counting import estimate
 
-__all__ = ["ANTHROPIC", "AnthropicProvider", "read_message"]
-
 _VERSION = "2023-06-01"
 _FINISHES: Mapping[str, str] = {
     "max_tokens": "length",

@@ -17,8 +17,6 @@ from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.batches.base import BatchProvider
 
-__all__ = ["Endpoint", "Provider", "ProviderEntry", "SecretHolder", "redact"]
-
 _MASK = "[redacted]"
 _SHORTEST = 6
 _ESCAPED = re.compile(r"\\(?:u00([2-7][0-9a-fA-F])|([\"/\\]))")

@@ -21,22 +21,6 @@ from venire.arena.errors import CallError, Fault, InputError, OutOfFilesError
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import failure
 
-__all__ = [
-    "AGENT",
-    "Connections",
-    "Timeouts",
-    "ask",
-    "connection_failure",
-    "headers_of",
-    "open_connections",
-    "proxy_failure",
-    "read_body",
-    "read_lines",
-    "read_whole",
-    "timeouts",
-    "unreachable",
-]
-
 AGENT: Mapping[str, str] = {"User-Agent": "venire"}
 
 _MAX_ANSWER = 32 * 2**20

@@ -17,18 +17,6 @@ import orjson
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.rate_limit_headers import retry_after
 
-__all__ = [
-    "MAYBE_BILLED",
-    "REFUSALS",
-    "classify",
-    "error_inside",
-    "failure",
-    "fault_of",
-    "refusal",
-    "short",
-    "unexplained",
-]
-
 _STATUSES: Mapping[int, Fault] = {
     401: Fault.AUTHENTICATION,
     402: Fault.QUOTA,

@@ -26,8 +26,6 @@ from venire.judges.providers.replies import count, member, no_answer, parse, str
 from venire.judges.providers.schemas import gemini_schema, in_order
 from venire.judges.providers.token_counting import estimate
 
-__all__ = ["GEMINI", "GeminiProvider", "read_content"]
-
 _FINISHES: Mapping[str, str] = {
     "MAX_TOKENS": "length",
     "BLOCKLIST": "content_filter",

@@ -31,8 +31,6 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.rate_limit_headers import read_limits
 
-__all__ = ["HttpProvider", "HttpResponse", "LimitsReader", "ask_models", "limits_key_of", "merge_headers"]
-
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
 _LIMITS_SECONDS = 1.0

@@ -36,8 +36,6 @@ from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["ACCEPTED", "HEADER_LISTENER", "LITELLM", "LiteLLMConnections", "LiteLLMProvider", "broken_call"]
-
 ACCEPTED = "litellm>=1.106.2,<1.110,!=1.107.*"
 """The releases that may be imported, as `pyproject.toml` writes them; why is in `docs/security.md`."""
 

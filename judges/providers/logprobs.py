@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["MAX_PLACES", "Places", "read_candidates", "read_content"]
-
 Places = tuple[tuple[tuple[str, float], ...], ...]
 
 MAX_PLACES = 16

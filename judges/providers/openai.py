@@ -21,8 +21,6 @@ from venire.judges.providers.replies import read_reply
 from venire.judges.providers.schemas import in_order, openai_schema
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["MODEL_PARAMETERS", "OPENAI", "ModelParameters", "OpenAIProvider", "response_format"]
-
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from venire.arena.campaigns import Limits
 
-__all__ = ["MAX_WAIT", "date_of", "read_limits", "retry_after"]
-
 MAX_WAIT = 90_000.0
 """Seconds, 25 hours: a longer wait is taken for nonsense and ignored, since no vendor counts in more than a day."""
 

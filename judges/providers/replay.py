@@ -10,8 +10,6 @@ from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
 
-__all__ = ["REPLAY", "ReplayProvider"]
-
 REPLAY = "replay"
 """The provider's name in a campaign file; a judge that it answers for has the origin `recorded`."""
 

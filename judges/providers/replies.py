@@ -14,8 +14,6 @@ from venire.judges.providers.faults import error_inside, failure
 from venire.judges.providers.logprobs import read_content
 from venire.judges.providers.token_counting import estimate
 
-__all__ = ["count", "member", "no_answer", "parse", "read_reply", "string"]
-
 _FINISHES: Mapping[str, str] = {
     "length": "length",
     "max_tokens": "length",

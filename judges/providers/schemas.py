@@ -12,8 +12,6 @@ from typing import Any
 
 import orjson
 
-__all__ = ["anthropic_schema", "gemini_schema", "in_order", "openai_schema"]
-
 SchemaForm = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 _CLOSED = frozenset(

@@ -15,20 +15,6 @@ from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 
-__all__ = [
-    "ESTIMATE",
-    "MARGIN",
-    "TOKEN_KINDS",
-    "TokenCounter",
-    "TokenKind",
-    "counter",
-    "estimate",
-    "estimate_at_most",
-    "estimate_by_pieces",
-    "vocabulary_of",
-    "worst_case",
-]
-
 TokenCounter = Callable[[str], int]
 """From a text to its number of tokens, not too low."""
 

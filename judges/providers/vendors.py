@@ -21,19 +21,6 @@ from urllib.parse import urlsplit
 from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import Fault
 
-__all__ = [
-    "HOMES",
-    "VENDORS",
-    "KnownModel",
-    "Vendor",
-    "find_context",
-    "find_home",
-    "find_model",
-    "find_price",
-    "price_table",
-    "vendor_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Vendor:

@@ -18,8 +18,6 @@ from importlib.resources import files
 
 from venire.judges.safety.sanitize import LOOKALIKES, UNSEEN, sanitize
 
-__all__ = ["CANDIDATES", "INJECTION_RULES", "LOWER_CASE_CANDIDATES", "InjectionRule", "detect_injection", "version"]
-
 
 @dataclass(frozen=True, slots=True)
 class InjectionRule:

@@ -12,8 +12,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["LOOKALIKES", "MARK", "UNSEEN", "Lookalike", "enclose", "fenced_texts", "sanitize", "split_fences"]
-
 MARK = "[!]"
 """Inserted into text that would otherwise pass for a fence, a turn or a token of a chat template."""
 

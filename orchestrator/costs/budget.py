@@ -15,8 +15,6 @@ from venire.arena.wording import money
 from venire.storage.plans import plans, trial_states
 from venire.storage.store.store import Store
 
-__all__ = ["BudgetAccount", "BudgetView", "Paid", "Reservation", "open_budgets"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reservation:

@@ -25,8 +25,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LEVEL", "MIN_INSTRUCTIONS", "BattleCost", "CallCost", "Usage", "battle_costs", "call_costs"]
-
 LEVEL = 0.9
 """How often the truth should lie between low and high."""
 MIN_INSTRUCTIONS = 5

@@ -28,8 +28,6 @@ from venire.storage.plans import trial_states
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
-__all__ = ["ChargedBattles", "affordable", "refuse_uncovered"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Need:

@@ -17,8 +17,6 @@ from venire.storage.plans import trial_states, usage
 from venire.storage.plans.usage import OnRecord
 from venire.storage.store.store import Store
 
-__all__ = ["JudgeForecast", "LongForecast", "forecast", "forecast_long", "judge_forecast"]
-
 _WORD = "so "
 """A token."""
 

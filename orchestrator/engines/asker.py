@@ -60,8 +60,6 @@ from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.events import Event, Events
 from venire.storage.plans.trial_states import PendingTrial
 
-__all__ = ["Asker"]
-
 _LONG_POLL = 5.0
 """For how often the seconds that reports may wait for more an exchange waits for something to report."""
 _TOO_LATE = Grant(0, 0, 0.0, Reservation(0))

@@ -16,8 +16,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Feed"]
-
 _CHUNK, _LARGEST = 500, 2000
 """Trials read at once: to read one of 2,000 takes half as long as one of 500, but every lane holds two chunks."""
 _BRIEF = 2.0

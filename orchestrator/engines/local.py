@@ -12,8 +12,6 @@ from venire.orchestrator.engines.work import LaneWork, RoundWork, TrialSource
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.recording.ending import LeaseLosses
 
-__all__ = ["LocalEngine"]
-
 
 class LocalEngine:
     """Asks trials by tasks of this event loop; see `Engine`.

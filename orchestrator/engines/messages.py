@@ -20,34 +20,6 @@ from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.recorder import AttemptRecord
 from venire.storage.plans.trial_states import PendingTrial
 
-__all__ = [
-    "STALE_SECONDS",
-    "Ask",
-    "Attempted",
-    "Begun",
-    "Broke",
-    "CallOut",
-    "Closed",
-    "Down",
-    "Emitted",
-    "Failed",
-    "GaveUp",
-    "Grant",
-    "Learnt",
-    "Link",
-    "LinkLostError",
-    "Numbered",
-    "Refused",
-    "Report",
-    "Returned",
-    "Settled",
-    "Setup",
-    "Up",
-    "Warned",
-    "Withdrawn",
-]
-
-
 STALE_SECONDS = 0.5
 """Without a word for longer, beside what an exchange takes, permits for calls are neither given nor used."""
 

@@ -27,8 +27,6 @@ from venire.orchestrator.recording.events import Events
 from venire.storage.store.files import StoreLock
 from venire.storage.store.journal import read_journal
 
-__all__ = ["RayAsker", "RayCrew", "ray_crew"]
-
 _STAND_BY_SECONDS = 5.0
 """For which an actor of a coordinator that is gone may take to answer; then it is ended."""
 _STARTS = 10

@@ -18,8 +18,6 @@ from typing import Any
 
 from venire.arena.errors import InputError
 
-__all__ = ["LOCAL", "NAMESPACE", "Connection", "EngineChoice", "cluster", "cluster_of", "connection"]
-
 NAMESPACE = "venire"
 """Of all actors that Venire starts in a cluster."""
 

@@ -17,8 +17,6 @@ from venire.arena.errors import InputError
 from venire.configs.values import checked_url
 from venire.orchestrator.engines.ray_cluster import NAMESPACE
 
-__all__ = ["replaced", "with_replicas"]
-
 _SECONDS = 5.0
 """For which a replica may take to say its address."""
 

@@ -23,8 +23,6 @@ from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
 if TYPE_CHECKING:
     import ray
 
-__all__ = ["RayExecutor", "ray_executor"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -48,8 +48,6 @@ from venire.orchestrator.engines.work import LaneWork, RoundWork
 from venire.orchestrator.recording.ending import LeaseLosses
 from venire.orchestrator.recording.events import Events
 
-__all__ = ["LEASE_SECONDS", "Crew", "RemoteEngine"]
-
 LEASE_SECONDS = 10.0
 """Without an answer for so long an actor's trials are asked by others."""
 _RETRY_SECONDS = 0.5

@@ -24,18 +24,6 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.trial_states import PendingTrial
 
-__all__ = [
-    "UNSENT_OUTCOME",
-    "VERDICT_FAULTS",
-    "Ask",
-    "TrialBook",
-    "TrialEnds",
-    "TrialRunner",
-    "UnreadableError",
-    "settle",
-    "stage",
-]
-
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""
 

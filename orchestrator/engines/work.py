@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Engine", "LaneWork", "RoundAccount", "RoundWork", "TrialSource"]
-
 
 AskTrial = Callable[[PendingTrial, JudgeSettings, Lane, TokenPrice], Awaitable[None]]
 """Asks one trial to its end; see `TrialRunner.ask`."""

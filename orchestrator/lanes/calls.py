@@ -17,9 +17,6 @@ from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.ending import RouteCalls
 
-__all__ = ["Attempt", "Call", "CallCounters", "CallUsage", "Step", "digest"]
-
-
 _NO_PRICE = TokenPrice(0, 0)
 _NOT_SENT = datetime.min.replace(tzinfo=UTC)
 

@@ -7,8 +7,6 @@ import random
 
 from venire.arena.clock import Clock
 
-__all__ = ["FAILURES", "Circuit"]
-
 FAILURES = 4
 """Failures without an answer between them that open a circuit."""
 

@@ -15,8 +15,6 @@ from enum import Enum
 
 from venire.orchestrator.lanes.monitor import TOLERATED, RateLimitMonitor
 
-__all__ = ["Congestion", "CongestionControl"]
-
 _CONFIRM = 64
 """Calls at the full rate that must confirm an alarm before the rate is cut for the first time."""
 _HEADROOM = 0.95

@@ -15,8 +15,6 @@ from venire.arena.clock import Clock, SystemClock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
 from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
-__all__ = ["Gate", "GateUsage", "Permit"]
-
 _MINUTE = 60.0
 _DAY = 86_400.0
 _MARGIN = 1.1

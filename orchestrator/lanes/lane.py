@@ -20,8 +20,6 @@ from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused, r
 from venire.orchestrator.lanes.retry import retry_call
 from venire.orchestrator.lanes.routes import Route, RouteLease, Routes
 
-__all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
-
 CLOSING_FAULTS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA})
 """Faults that no other call with the same key would escape, but for refusals without a reason: see `refusals`."""
 

@@ -14,8 +14,6 @@ from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import AttemptRecord
 
-__all__ = ["LaneEvents"]
-
 _LONG_PAUSE = 30.0
 """Seconds of a wait that a person at the terminal should hear of."""
 

@@ -10,8 +10,6 @@ from collections import deque
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["TOLERATED", "RateLimitMonitor"]
-
 TOLERATED = 0.02
 """Share of refused calls, above the background, that never raises the alarm."""
 

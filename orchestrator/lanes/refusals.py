@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from venire.arena.errors import CallError, Fault, InputError, KeyRefusedError
 from venire.judges.providers.base import Provider
 
-__all__ = ["REFUSALS_IN_A_ROW", "Doubt", "Refusal", "Refusals", "is_key_refused", "refusal_advice"]
-
 REFUSALS_IN_A_ROW = 8
 """Refusals running, without an answer between them, that are the key's: of so many instructions, or so many trials."""
 

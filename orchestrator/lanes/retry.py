@@ -10,8 +10,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, TransientError
 
-__all__ = ["pause_after", "retry_call"]
-
 T = TypeVar("T")
 
 _MAX_WAIT = 60.0

@@ -25,17 +25,6 @@ from venire.storage.plans import plans
 from venire.storage.plans.plans import SentLately
 from venire.storage.store.store import Store
 
-__all__ = [
-    "Route",
-    "RouteLease",
-    "Routes",
-    "accepted_routes",
-    "lane_name",
-    "open_gates",
-    "register_routes",
-    "route_name",
-]
-
 _LONG_HOLD = 5.0
 """Seconds of a hold for which calls go another way, where there is one."""
 _MIN_SLEEP = 1.0

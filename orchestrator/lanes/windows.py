@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
 
-__all__ = ["MISCOUNT", "Load", "Pace", "RequestWindow", "Slice", "TokenWindow"]
-
 BURST = 0.1
 """Seconds of quota that a pause earns: so much lateness of the event loop is caught up, and no more sent at once."""
 

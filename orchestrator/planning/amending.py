@@ -19,8 +19,6 @@ from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
-__all__ = ["plan_stays", "refuse_other_prompts", "rounds_stay"]
-
 _BESIDE = ("budget", "durability", "store")
 """What shapes no round: how much may be spent, and where and how it is written."""
 _OF_A_JUDGE = ("name", "repeats", "recorded", "map")

@@ -22,8 +22,6 @@ from venire.storage.plans import plans
 from venire.storage.plans.plans import Catalogue, Catalogued
 from venire.storage.store.store import Store
 
-__all__ = ["expand"]
-
 
 @dataclass(frozen=True, slots=True)
 class _NumberedRespondent:

@@ -30,15 +30,6 @@ from venire.storage.plans.plans import Catalogue
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
-__all__ = [
-    "design_crossed",
-    "design_first_round",
-    "left_out_texts",
-    "needs_other_judges",
-    "refuse_phases",
-    "select_models",
-]
-
 
 def design_first_round(
     store: Store,

@@ -15,8 +15,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["pilot_trials"]
-
 _COLUMNS = ("trial", "respondent", "instruction", "model_a", "model_b", "repeat")
 _MANY = 1 << 20
 """More than models are ever used, so that instructions come first."""

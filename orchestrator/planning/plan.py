@@ -20,8 +20,6 @@ from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
-__all__ = ["plan", "plan_campaign"]
-
 
 def plan(
     store: Store,

@@ -27,8 +27,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PlanInputs", "payable_battles", "policy_state", "text_lengths"]
-
 
 _MAX_CHARACTERS_A_TOKEN = 4
 

@@ -21,8 +21,6 @@ from venire.storage.plans.plans import Catalogue
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats.recorded import read_recorded
 
-__all__ = ["Recording", "judged_pairs", "read_recordings", "recorded_texts", "replay_summary"]
-
 Shown = tuple[tuple[str, ...], int]
 """Models in the order shown, and the repeat."""
 

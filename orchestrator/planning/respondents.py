@@ -16,8 +16,6 @@ from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import plans
 from venire.storage.store.store import Store
 
-__all__ = ["respondents"]
-
 
 def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respondent]]:
     """The judges of a campaign as respondents.

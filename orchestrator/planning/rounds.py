@@ -36,8 +36,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Rounds"]
-
 
 class Rounds:
     """Plans a campaign's rounds one after another: a call analyses it, keeps that, and plans and stores one more.

@@ -19,8 +19,6 @@ from venire.arena.errors import InputError
 from venire.storage.plans import trial_states
 from venire.storage.store.store import Store
 
-__all__ = ["Shard", "shard_trials", "sharded"]
-
 _WRITTEN = re.compile(r"(\d{1,4})/(\d{1,4})")
 
 

@@ -27,8 +27,6 @@ from venire.orchestrator.policies.information_gain import (
 )
 from venire.orchestrator.policies.matchup_policies import connected
 
-__all__ = ["balanced", "gap_error", "information", "near_tie"]
-
 _EVENLY = 10
 """One battle in so many of an adaptive policy is balanced, so that a wrong estimate cannot hide what would mend it."""
 

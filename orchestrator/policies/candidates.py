@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from venire.arena.planning import PlanState
 
-__all__ = ["Candidates", "Evenness", "components", "rounds_of_all"]
-
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 

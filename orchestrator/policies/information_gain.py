@@ -17,16 +17,6 @@ from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, PlanState
 from venire.arena.scale import LOGITS_PER_POINT
 
-__all__ = [
-    "OPPONENT_SD",
-    "PRIOR",
-    "Knowledge",
-    "covariance_after",
-    "information_of_pairs",
-    "starting_logits",
-    "wanted",
-]
-
 PRIOR = 1.0
 """Standard deviation of a rating in logits before anything was asked."""
 OPPONENT_SD = 0.2

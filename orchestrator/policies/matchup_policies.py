@@ -12,8 +12,6 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Pick, PlanState, Policy
 
-__all__ = ["ALL_PAIRS", "BANDED_GAP", "HALF_BANDED", "RANDOM", "WIDEST_GAP", "connected", "gap"]
-
 
 def widest_gap(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """The matchups with the widest absolute Elo gap, connected, no model in more than its share of them.

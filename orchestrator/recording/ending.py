@@ -17,19 +17,6 @@ from venire.storage.read import frames
 from venire.storage.store.recovery import rescue
 from venire.storage.store.store import Store
 
-__all__ = [
-    "GRACE_SECONDS",
-    "CampaignSummary",
-    "Ending",
-    "LeaseLosses",
-    "StopRequest",
-    "ending_of",
-    "gc_paused",
-    "record_end",
-    "rescue_error",
-    "wait_for_any",
-]
-
 GRACE_SECONDS = 30.0
 """How long calls in flight may take after a request to stop."""
 

@@ -12,8 +12,6 @@ from typing import ClassVar
 
 from venire.arena.clock import Clock
 
-__all__ = ["EVENTS", "Event", "EventKind", "Events", "Observer"]
-
 
 @dataclass(frozen=True, slots=True)
 class Event:

@@ -17,9 +17,6 @@ from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
 
-__all__ = ["AttemptRecord", "Recorder", "verdict_columns"]
-
-
 _MIN_SPILL = 1 << 20
 """Bytes set aside for what the store cannot take, at least."""
 

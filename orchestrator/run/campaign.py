@@ -61,8 +61,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["run_campaign"]
-
 _TICK, _SIMULATED_TICK = 0.2, 10.0
 """Seconds between two reports of progress; of a clock that jumps they are many in one of the machine's."""
 

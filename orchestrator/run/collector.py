@@ -29,8 +29,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Collected", "Collector"]
-
 _CHUNK = 500
 """Lines that are taken in at once: their trials are read together, and no more answers than these are in memory."""
 _REFUSED_IN_A_ROW = 20

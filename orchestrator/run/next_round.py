@@ -10,8 +10,6 @@ from venire.arena.planning import InterimAnalysis
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.recording.events import Events
 
-__all__ = ["NextRound", "OnAnalysis", "RoundSource", "beside"]
-
 OnAnalysis = Callable[[int, str, InterimAnalysis], None]
 """Called with each look: how many rounds there are, the phase of the last one, and what is known after it."""
 

@@ -9,8 +9,6 @@ from venire.arena.campaigns import QualitySettings
 from venire.arena.records import Reply, Status
 from venire.storage.read.judge_quality import JudgeReadability
 
-__all__ = ["WINDOW", "ReadabilityMonitor", "gates_missed"]
-
 WINDOW = 100
 """The last verdicts of a judge that decide whether it is asked further."""
 _FIRST, _INSTRUCTIONS = 20, 3

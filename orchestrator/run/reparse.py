@@ -30,8 +30,6 @@ from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.importing import Added
 
-__all__ = ["Reread", "read_again", "reparse", "screen", "take_answers"]
-
 _CHUNK = 500
 _EXAMPLES = 10
 

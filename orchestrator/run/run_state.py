@@ -9,8 +9,6 @@ from typing import Any
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.lanes.lane import Lane
 
-__all__ = ["run_state"]
-
 
 def run_state(lanes: Iterable[Lane], budgets: Iterable[BudgetView], *, stopping: bool) -> dict[str, Any]:
     """Each route with what it sent in the last minute, why it is held or closed, and each budget with what is left.

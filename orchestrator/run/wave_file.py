@@ -14,8 +14,6 @@ from venire.storage.store.files import make_private
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["WaveFile", "clear_waves", "waves_folder"]
-
 
 def waves_folder(store: Path) -> Path:
     """Where the waves of a store are written before they are sent: a folder beside it."""

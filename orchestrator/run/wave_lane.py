@@ -46,8 +46,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AskLive", "Polling", "WaveLane"]
-
 AskLive = Callable[[Lane, PendingTrials], None]
 """Hands trials to the ordinary workers of a lane."""
 

@@ -11,8 +11,6 @@ from venire.pages.bars import rank_range, tied
 from venire.pages.figures import dollars, elo, number, share
 from venire.pages.texts import clipped, name
 
-__all__ = ["plain_markdown", "report_markdown"]
-
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#!|~$&]|:(?=[\w+-]+:)|^[-+=])")
 """What Markdown reads as markup; the last of it at the start of a line alone."""
 _LINK = re.compile(r"(?i)\b(www|https?|ftp|mailto|xmpp)(?=[.:])|@")

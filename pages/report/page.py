@@ -15,8 +15,6 @@ from venire.pages.figures import dollars, elo, number
 from venire.pages.rendering import render
 from venire.pages.report.planes import PlaneAxis, plane, steps
 
-__all__ = ["MAX_MATRIX", "cost_points", "judge_points", "report_html"]
-
 MAX_MATRIX = 60
 """Models of the win matrix, the best of them: more are in the JSON alone."""
 

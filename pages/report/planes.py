@@ -9,8 +9,6 @@ from typing import Any
 
 from venire.pages.texts import name
 
-__all__ = ["PlaneAxis", "plane", "steps"]
-
 _WIDTH, _HEIGHT = 640.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48.0, 14.0, 12.0, 44.0
 _LETTER, _LINE = 6.4, 13.0

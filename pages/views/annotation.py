@@ -17,8 +17,6 @@ from venire.pages.rendering import render
 from venire.pages.texts import visible
 from venire.storage.read.blind_battles import BlindText
 
-__all__ = ["AnnotationPage", "annotation_page", "shown_battles", "voting_page"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnnotationPage:

@@ -8,8 +8,6 @@ from typing import Any
 from venire.pages.context import PageContext
 from venire.storage.read.activity import known_models
 
-__all__ = ["audit"]
-
 
 def audit(here: PageContext, document: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the audit's page, from the document of `venire audit --json`."""

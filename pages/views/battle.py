@@ -21,9 +21,6 @@ from venire.storage.read.trial_details import (
 )
 from venire.storage.read.trial_table import TrialTable
 
-__all__ = ["battle", "full_text"]
-
-
 _MAX_VOTES = 100
 """Votes on one battle that its page shows; those with notes come first."""
 

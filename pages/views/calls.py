@@ -15,8 +15,6 @@ from venire.pages.texts import name, with_hits
 from venire.storage.read.trial_table import STATUSES, ReplyHit, TrialRow, TrialTable, parquet_parts
 from venire.storage.transfer.delimited import header_line, write_cells
 
-__all__ = ["DOWNLOADS", "calls", "download", "search", "winner_of"]
-
 DOWNLOADS: Mapping[str, str] = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",

@@ -12,8 +12,6 @@ from venire.storage.read.activity import instruction_numbers, known_models
 from venire.storage.read.trial_details import instruction as instruction_detail
 from venire.storage.read.trial_table import TrialFilter
 
-__all__ = ["ORDERS", "contestant", "instruction", "instructions"]
-
 ORDERS: Mapping[str, tuple[str, str]] = {
     "decisive": ("decisive desc", "most decisive"),
     "ties": ("ties desc", "most ties: these say little"),

@@ -10,8 +10,6 @@ from venire.pages.texts import name
 from venire.storage.read.activity import JudgeAgreementRow, judge_activity, pairwise_agreement
 from venire.storage.read.judge_quality import served_models
 
-__all__ = ["MEANINGS", "judges"]
-
 MEANINGS: Mapping[str, str] = {
     "consistency": "How far the judge's win shares are from chance, from 0 (a coin) to 1 (always the same side), "
     "without the bias from few instructions.",

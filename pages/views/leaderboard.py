@@ -11,8 +11,6 @@ from venire.storage.read.activity import ContestantRow, known_models
 from venire.storage.read.frames import judges as judges_of
 from venire.storage.read.trial_table import TrialFilter, categories
 
-__all__ = ["leaderboard"]
-
 
 def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
     """The values of the leaderboard's page, from a board's document (docs/board.md) and how it was chosen."""

@@ -20,8 +20,6 @@ from venire.storage.read.activity import (
     run_history,
 )
 
-__all__ = ["overview"]
-
 _SECONDS = 5.0
 """What of the page is read from all attempts is read so often at most while a campaign runs."""
 

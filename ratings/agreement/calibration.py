@@ -11,8 +11,6 @@ from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, coefficient_of, resample
 from venire.ratings.data.validation import float_array
 
-__all__ = ["Calibration", "calibration"]
-
 _NAME = "expected calibration error"
 
 

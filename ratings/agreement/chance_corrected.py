@@ -21,21 +21,6 @@ from venire.ratings.data.labels import Labels, labels
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws, check_level, finite_or_none, float_array
 
-__all__ = [
-    "Coefficient",
-    "Distance",
-    "Resampling",
-    "coefficient_of",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "fleiss_kappa_counts",
-    "human_kappa",
-    "kept_clusters",
-    "krippendorff_alpha",
-    "resample",
-    "unanimity",
-]
-
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Weights (replicates, items) to one value each (replicates,); NaN where it is undefined."""
 

@@ -21,8 +21,6 @@ from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws, check_level, finite_or_none
 
-__all__ = ["AgreementWithOthers", "JudgeAgreement", "RedundantPair", "judge_agreement"]
-
 MIN_BATTLES = 30
 """Minimum number of battles that a judge must share with others to be included."""
 

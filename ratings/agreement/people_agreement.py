@@ -13,8 +13,6 @@ from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.people import HumanLabels, free_name, human_labels, with_people
 
-__all__ = ["JudgeAndPeople", "PeopleAgreement", "people_agreement"]
-
 Vector = NDArray[np.float64]
 
 MAX_ANNOTATORS = 20

@@ -28,8 +28,6 @@ from venire.ratings.data.statistics import (
 )
 from venire.ratings.data.validation import check_draws, check_level, float_array
 
-__all__ = ["Agreement", "MicroMacro", "agreement", "medians", "micro_macro"]
-
 _FEWEST_PLACES = 3
 """Models with a position on an instruction below which it says nothing of order."""
 

@@ -35,8 +35,6 @@ from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import win_counts
 
-__all__ = ["AmElo", "FitProblem", "Restarts", "am_elo", "best_optimum", "fit_problem"]
-
 _NONE = 1e-5
 """A mean ability below this share of the mean absolute ability is treated as 0."""
 

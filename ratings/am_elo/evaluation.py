@@ -19,21 +19,6 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import ranks
 from venire.ratings.data.validation import check_seed
 
-__all__ = [
-    "Evaluation",
-    "Predict",
-    "PredictRows",
-    "abilities_prediction",
-    "auc",
-    "auc_decisive",
-    "evaluate",
-    "evaluate_rows",
-    "log_loss",
-    "mse",
-    "predict_from_abilities",
-    "predict_from_ratings",
-]
-
 _LEVELS = 20
 
 Predict = Callable[[Comparisons, Comparisons], NDArray[np.float64]]

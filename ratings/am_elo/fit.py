@@ -24,23 +24,6 @@ from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = [
-    "NO_TIES",
-    "Arrow",
-    "Cells",
-    "LikelihoodTerms",
-    "Peak",
-    "Penalty",
-    "Point",
-    "Reduced",
-    "arrow",
-    "cells_of",
-    "likelihood_terms",
-    "maximise",
-    "odds_at",
-    "reduced",
-]
-
 _TABLE = 1 << 22
 """Largest dense table of judges and pairs that is used for counting whatever the number of rows."""
 

@@ -19,16 +19,6 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed, float_array
 
-__all__ = [
-    "Fit",
-    "Perturbation",
-    "Robustness",
-    "f1_score",
-    "inconsistency",
-    "perturb",
-    "robustness",
-]
-
 Perturbation = Literal["random", "equal", "flip", "mixed"]
 
 _RANDOM, _EQUAL, _FLIP = range(3)

@@ -23,8 +23,6 @@ from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts
 
-__all__ = ["LimitFit", "climb_to_limit", "judge_reasons", "model_reasons", "verdict_directions", "warm_start"]
-
 _FAR = 30.0
 """Ability, at ratings of unit spread, from which that of a judge without a contradiction is treated as infinite."""
 

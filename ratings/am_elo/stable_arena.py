@@ -17,8 +17,6 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo, am_elo
 from venire.ratings.data.comparisons import Comparisons
 
-__all__ = ["DroppedJudge", "NobodyLeftError", "StableArena", "stable_arena"]
-
 _SLACK = 1e-9
 """Added to the threshold: a judge of ties alone has ability 0 up to rounding."""
 

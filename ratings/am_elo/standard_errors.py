@@ -24,8 +24,6 @@ from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters
 
-__all__ = ["StandardErrors", "standard_errors_of"]
-
 _DENSE = 20_000_000
 """Largest dense table of summed scores by unit and parameter (160 MB)."""
 _NO_SCATTER = 1e-20

@@ -25,23 +25,6 @@ from venire.ratings.data.models import own_models
 from venire.ratings.data.validation import code_integers, code_labels, column
 from venire.ratings.data.votes import Votes
 
-__all__ = [
-    "PairedBallots",
-    "ballot_votes",
-    "ballots",
-    "ballots_from_judgments",
-    "count_incomplete",
-    "missing_ballots",
-    "numbers_of",
-    "paired_ballots",
-    "repeats_of",
-    "select_ballots",
-    "to_battles",
-    "truncated",
-    "without_own",
-]
-
-
 _UNNAMED = "unnamed"
 _PART = 1 << 20
 """Pairs generated at a time, so that temporary arrays stay small compared with the result."""

@@ -13,8 +13,6 @@ from venire.arena.records import Status
 from venire.ratings.data.ballots import numbers_of, repeats_of
 from venire.ratings.data.comparisons import comparisons
 
-__all__ = ["battles"]
-
 _UNNAMED = "unnamed"
 
 

@@ -15,15 +15,6 @@ from scipy.sparse import coo_array
 from venire.arena.errors import InputError
 from venire.ratings.data.statistics import student
 
-__all__ = [
-    "ClusteredMean",
-    "cluster_codes",
-    "clustered_difference",
-    "clustered_mean",
-    "outer_products_by_cluster",
-    "score_interval",
-]
-
 Vector = NDArray[np.float64]
 
 _DENSE = 20_000_000  # largest dense table of sums by cluster and model (160 MB)

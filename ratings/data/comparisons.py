@@ -13,8 +13,6 @@ from scipy.special import expit
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import code_integers, code_labels, column, float_array
 
-__all__ = ["Comparisons", "comparisons", "hard_targets", "soft_targets"]
-
 _PART = 1 << 16
 """Rows validated at a time, so that they stay in the processor's cache."""
 

@@ -19,9 +19,6 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
 
-__all__ = ["Cluster", "Judgments", "canonical", "combine_keys", "merge_orders", "select_battles"]
-
-
 Cluster = Literal["auto", "instruction", "none"]
 
 _COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["Labels", "labels"]
-
 _MISSING = -1
 
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import check_seed, float_array
 
-__all__ = ["FilteredModels", "alike_names", "filter_models", "model_of_judge", "own_models"]
-
 _ROUNDING = 1e-12
 
 

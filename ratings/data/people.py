@@ -13,8 +13,6 @@ from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders, select_battles
 
-__all__ = ["HumanLabels", "free_name", "human_labels", "joined_judgments", "split_people", "with_people"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanLabels:

@@ -14,8 +14,6 @@ from venire.arena.wording import interval_text
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 
-__all__ = ["Rated", "Ratings"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:

@@ -14,20 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
-__all__ = [
-    "FEWEST_FOR_CORRELATION",
-    "FEWEST_FOR_INTERVAL",
-    "chi2",
-    "correlation_interval",
-    "kendall",
-    "least_squares",
-    "norm",
-    "pearson",
-    "ranks",
-    "spearman",
-    "student",
-]
-
 FEWEST_FOR_CORRELATION = 4
 """Pairs of values below which a correlation is not given: three fall into line by chance, and have no interval."""
 

@@ -13,17 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import float_array
 
-__all__ = [
-    "FAMILY",
-    "STYLE_NAMES",
-    "Style",
-    "relative_difference",
-    "same_family",
-    "style",
-    "style_covariates",
-    "unit_scale",
-]
-
 STYLE_NAMES = ("length", "headers", "bold", "lists")
 
 FAMILY = "same-family"

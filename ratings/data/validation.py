@@ -18,18 +18,6 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = [
-    "check_draws",
-    "check_level",
-    "check_seed",
-    "code_integers",
-    "code_labels",
-    "column",
-    "finite_or_none",
-    "float_array",
-    "model_column",
-]
-
 _ROWS = 1 << 14
 """Rows looked up at a time, so that their words stay in the processor's cache."""
 

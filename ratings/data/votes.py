@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 
-__all__ = ["Order", "Votes", "contradicted", "pair_bound", "votes"]
-
 _MIN_WEIGHT = 1e-300
 """Smaller numbers lose precision; votes of less weight count as 0."""
 

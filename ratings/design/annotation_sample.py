@@ -11,14 +11,6 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.statistics import norm
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
-__all__ = [
-    "balanced_sample",
-    "dispute",
-    "doubt_of_order",
-    "shared_places",
-    "votes_for_agreement",
-]
-
 Codes = NDArray[np.int64]
 Vector = NDArray[np.float64]
 

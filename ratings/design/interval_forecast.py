@@ -29,16 +29,6 @@ from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 from venire.ratings.pairwise.covariance import inverse_laplacian
 
-__all__ = [
-    "DEFAULT_EFFECT",
-    "DEFAULT_EFFECT_ONE_ORDER",
-    "DEFAULT_SPREAD",
-    "DesignEffect",
-    "IntervalForecast",
-    "design_effect",
-    "forecast_intervals",
-]
-
 Codes = NDArray[np.int64]
 
 _PRIOR_PAIRS = 100

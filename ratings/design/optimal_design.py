@@ -22,8 +22,6 @@ from venire.arena.planning import JudgeHabit
 from venire.ratings.pairwise.covariance import inverse_laplacian
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = ["OptimalDesign", "_Purpose", "optimal_design", "pair_information"]
-
 _Purpose = Literal["mean", "boundary", "place"]
 """All ratings about their mean; the best `top` against the same number of next models; one model among known ones."""
 

@@ -27,11 +27,10 @@ from venire.ratings.data.validation import check_level
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.ranking import RankInterval, rank_interval
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.covariance import model_covariance, rated_rows
 from venire.ratings.soft_elo.soft_elo import place_against_anchors
-
-__all__ = ["_PRIOR_SD", "Neighbour", "PlacedElo", "Placement", "fit_board", "place_among", "place_model"]
 
 _PRIOR_SD = 1.0
 """Prior standard deviation in logits about the board's mean, where a model's verdicts give no finite rating."""

@@ -14,8 +14,6 @@ from venire.arena.scale import to_logits
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
-__all__ = ["SLOPE", "SLOPE_SD", "PriorRatings", "prior_ratings"]
-
 SLOPE, SLOPE_SD = 1.8, 0.7
 """Ratio of a judge's log odds to people's, for a reference in Elo points; twelve recorded judges: 0.5 to 2.6."""
 

@@ -24,12 +24,11 @@ from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time
 from venire.ratings.inference.contrasts import joint_errors
 from venire.ratings.inference.one_sided import one_sided
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
-from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
+from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts, win_counts
-
-__all__ = ["MIN_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "interim_analysis"]
 
 MIN_BATTLES = 5
 """A model with fewer judged battles is starved: its rating is hardly more than its prior."""

@@ -23,19 +23,6 @@ from venire.ratings.data.validation import check_level, float_array
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
 
-__all__ = [
-    "PAIR_KINDS",
-    "DirectAccuracy",
-    "KindRatings",
-    "PairKind",
-    "PreferenceShift",
-    "direct_accuracy",
-    "pair_kinds",
-    "paired_preference_shift",
-    "preference_shift",
-    "rate_by_kind",
-]
-
 PairKind = Literal["discriminative", "non-discriminative", "unattempted"]
 PAIR_KINDS: tuple[PairKind, ...] = ("discriminative", "non-discriminative", "unattempted")
 

@@ -25,8 +25,6 @@ from venire.ratings.data.statistics import chi2, norm
 from venire.ratings.data.validation import check_draws
 from venire.ratings.pairwise.covariance import inverse_information, rated_rows
 
-__all__ = ["GoodnessOfFit", "OddPair", "PairNoise", "goodness_of_fit", "pair_noise", "pool_units", "tail_probability"]
-
 _UNITS = 2_000
 """Maximum number of units; beyond it they are pooled. They are independent, so pooling only saves time."""
 

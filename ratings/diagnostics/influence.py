@@ -23,26 +23,11 @@ from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry_wins
-from venire.ratings.pairwise.components import restrict_models, strong_components_of
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
+from venire.ratings.pairwise.components import SeparatedError, restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import inverse_information
 from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
 from venire.ratings.pairwise.wins import win_counts
-
-__all__ = [
-    "FirstOrderEffects",
-    "Influence",
-    "LeaveOneOutChange",
-    "Removal",
-    "RemovalUnit",
-    "Unit",
-    "critical_value",
-    "first_order_effects",
-    "influence",
-    "outlier_critical_value",
-    "rated_together",
-    "smallest_removal",
-]
 
 Unit = Literal["instruction", "judge", "model"]
 

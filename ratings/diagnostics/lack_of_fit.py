@@ -22,8 +22,6 @@ from venire.ratings.data.validation import finite_or_none, model_column
 from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise
 from venire.ratings.pairwise.covariance import inverse_information
 
-__all__ = ["LackOfFit", "lack_of_fit", "with_lack_of_fit"]
-
 _MAX_MODELS = 500
 """Models beyond which pairs are too many to look at by default."""
 

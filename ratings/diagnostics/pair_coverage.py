@@ -16,8 +16,6 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
-__all__ = ["PairCoverage", "pair_coverage"]
-
 _MAX_MODELS = 2_000
 """Number of models beyond which the balance of a board, which needs a table of all pairs, is not computed."""
 

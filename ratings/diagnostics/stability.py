@@ -20,12 +20,11 @@ from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_level
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.pairwise.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
-from venire.ratings.pairwise.components import strong_components_of
+from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.components import SeparatedError, strong_components_of
+from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson
 from venire.ratings.pairwise.wins import win_counts
-
-__all__ = ["RatingPath", "TieRule", "TieSensitivity", "Volatility", "rating_path", "tie_sensitivity", "volatility"]
 
 _TOP = 5
 

@@ -19,8 +19,6 @@ from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws
 from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise, tail_probability
 
-__all__ = ["Cycle", "Transitivity", "transitivity"]
-
 _MAX_MODELS = 200
 """Maximum number of models; those with the fewest battles are left out: the number of triads grows cubically."""
 

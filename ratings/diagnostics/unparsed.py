@@ -18,8 +18,6 @@ from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.statistics import chi2, norm
 from venire.ratings.diagnostics.goodness_of_fit import pool_units
 
-__all__ = ["UnparsedReplies", "UnparsedShare", "unparsed_replies", "wilson_lower_bound"]
-
 _MIN_VERDICTS = 20
 """Number of verdicts of a judge below which its share is not distinguished from chance."""
 

@@ -20,19 +20,6 @@ from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level, float_array
 from venire.ratings.inference.contrasts import difference, joint_errors
 
-__all__ = [
-    "MIN_CLUSTERS",
-    "PAIR_SCALE",
-    "Decision",
-    "TopK",
-    "any_time_interval",
-    "any_time_radius",
-    "decide_pair",
-    "decide_top_k",
-    "interim_radius",
-    "stopping_half_width",
-]
-
 SCALE = 0.5
 """Expected distance of ratings from their mean in logits: intervals are narrowest there; not an assumption."""
 

@@ -28,8 +28,6 @@ from venire.ratings.data.validation import check_draws, check_level, model_colum
 from venire.ratings.inference.refitting import Refits, refits
 from venire.ratings.pairwise.covariance import rated_rows
 
-__all__ = ["Replicates", "_PoissonCounts", "bootstrap_battles", "bootstrap_clusters", "poisson_counts"]
-
 BLOCK = 64
 """Replicates per random stream; changing it changes the results of a seed."""
 

@@ -17,20 +17,6 @@ from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.validation import check_level
 from venire.ratings.inference.bootstrap import Replicates
 
-__all__ = [
-    "BattlesNeeded",
-    "Contrast",
-    "JointErrors",
-    "Simultaneous",
-    "battles_needed",
-    "contrast",
-    "difference",
-    "joint_errors",
-    "max_t_quantile",
-    "simultaneous",
-    "simultaneous_differences",
-]
-
 _NO_ERROR = 1e-12
 _ENTRIES = 1 << 18
 _EXTREMES = 24

@@ -19,18 +19,6 @@ from venire.ratings.inference.options import Options
 from venire.ratings.inference.ranking import Ranking, ranking
 from venire.ratings.pairwise.covariance import Errors
 
-__all__ = [
-    "_MAX_MODELS_WITH_ERRORS",
-    "Refit",
-    "RowDraws",
-    "anchor_shift",
-    "bootstrap_refits",
-    "draw_rows",
-    "errors_for",
-    "evaluate_draws",
-    "with_intervals",
-]
-
 _MAX_MODELS_WITH_ERRORS = 2_000
 """Number of models above which joint errors and ranks take minutes and are computed on request only."""
 

@@ -13,8 +13,6 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import check_level
 
-__all__ = ["OneSided", "one_sided"]
-
 _FAR = 50.0
 """Logits beyond every opponent: further away no bound is looked for."""
 

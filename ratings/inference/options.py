@@ -10,8 +10,6 @@ from venire.arena.choices import BattleOrder, Flips, Habit, Merge, OwnVotes, Pai
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import check_draws, check_level
 
-__all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Options", "option_flag", "option_names"]
-
 _MAX_REPLICATES = 100_000
 """Maximum number of replicates: more would take memory and hours without changing a printed bound."""
 

@@ -17,8 +17,6 @@ from venire.ratings.data.statistics import student
 from venire.ratings.inference.bootstrap import Replicates
 from venire.ratings.inference.contrasts import JointErrors, joint_errors, max_t_quantile
 
-__all__ = ["RankInterval", "Ranking", "rank_interval", "ranking"]
-
 Matrix = NDArray[np.float64]
 
 

@@ -19,8 +19,6 @@ from scipy.special import expit
 from venire.arena.errors import InputError
 from venire.ratings.pairwise.covariance import inverse_information
 
-__all__ = ["Refits", "refits"]
-
 _STEP = 1e-7
 _FIRST_STEP = 2.0
 _SHRINK = 0.5

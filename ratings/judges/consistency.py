@@ -37,16 +37,6 @@ from venire.ratings.judges.matchups import (
     matchup_shares,
 )
 
-__all__ = [
-    "Consistency",
-    "Interval",
-    "JackknifeScores",
-    "JudgeConsistency",
-    "LeftOutUnits",
-    "Unit",
-    "consistency",
-]
-
 Unit = Literal["matchup", "battle"]
 
 Interval = Literal["instructions", "matchups"]

@@ -22,20 +22,6 @@ from venire.ratings.data.validation import float_array
 from venire.ratings.judges.matchups import dense_codes
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = [
-    "Discrimination",
-    "GapRows",
-    "Slopes",
-    "derivatives",
-    "discrimination",
-    "fit_discrimination",
-    "fit_slopes",
-    "gap_rows",
-    "log_posterior",
-    "own_units",
-    "score_reliability",
-]
-
 POSITION_SD = 5.0
 """Standard deviation of the prior of b: wide enough for any judge except one that always answers the same."""
 

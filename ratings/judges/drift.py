@@ -27,8 +27,6 @@ from venire.ratings.judges.matchups import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models
 
-__all__ = ["Drift", "RatingDrift", "drift", "rating_drift"]
-
 _HABITS = ("readable", "first place", "ties", "agreement")
 """Shares: readable verdicts; decisive verdicts for the first place and for the better rated model; ties."""
 

@@ -27,8 +27,6 @@ from venire.ratings.data.validation import float_array
 from venire.ratings.judges.consistency import Consistency
 from venire.ratings.judges.discrimination import score_reliability
 
-__all__ = ["EloFromConsistency", "RegressionLine", "Score", "elo_from_consistency", "elo_from_scores"]
-
 Score = Literal["consistency", "decisive", "corrected", "discrimination"]
 
 _TOP = 1250.0

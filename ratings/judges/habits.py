@@ -24,8 +24,6 @@ from venire.ratings.data.statistics import norm
 from venire.ratings.judges.discrimination import GapRows, fit_slopes
 from venire.ratings.judges.matchups import CodedVerdicts, VerdictCounts
 
-__all__ = ["Habits", "ShareEstimate", "estimate_share", "habits", "own_family_rows", "planning_habits"]
-
 SLOPE_SD = 0.5
 """Prior standard deviation of judges' slopes, as a share of their mean."""
 

@@ -24,8 +24,6 @@ from venire.ratings.pairwise.components import restrict_models, strong_component
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.wins import win_counts
 
-__all__ = ["AdjustedRatings", "LengthBias", "PartialCorrelation", "adjust_for", "length_bias", "partial_correlation"]
-
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:

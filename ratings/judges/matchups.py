@@ -23,21 +23,6 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.components import strong_components
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = [
-    "CodedVerdicts",
-    "MatchupShares",
-    "VerdictCounts",
-    "Weights",
-    "code_rows",
-    "count_verdicts",
-    "dense_codes",
-    "gaps_from_elo",
-    "gaps_from_other_judges",
-    "importance",
-    "matchup_shares",
-    "outcomes",
-]
-
 _DENSE = 1 << 23
 """Number of entries up to which a table is counted directly, whatever the number of its rows."""
 

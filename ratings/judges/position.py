@@ -31,18 +31,6 @@ from venire.ratings.judges.habits import ShareEstimate, estimate_share
 from venire.ratings.judges.length import AdjustedRatings, adjust_for
 from venire.ratings.judges.matchups import dense_codes, outcomes
 
-__all__ = [
-    "BattleAudit",
-    "PositionAudit",
-    "PositionBias",
-    "PositionEffect",
-    "adjust_for_position",
-    "position_audit",
-    "position_audits",
-    "position_bias",
-    "position_effects",
-]
-
 _BALANCED = 0.2
 """Largest share of verdicts without their other order for which first places are simply counted."""
 

@@ -23,15 +23,6 @@ from venire.ratings.pairwise.components import unrated
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = [
-    "AM_ELO",
-    "STABLE_ARENA",
-    "by_am_elo",
-    "by_stable_arena",
-    "rows_to_fit",
-    "with_abilities",
-]
-
 
 def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """am-ELO: a rating for each model and an ability for each judge; models without a finite rating are named.

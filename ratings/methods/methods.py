@@ -18,18 +18,6 @@ from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options, option_names
 
-__all__ = [
-    "ABILITY_OPTIONS",
-    "JUDGE_OPTIONS",
-    "METHODS",
-    "Method",
-    "ignored_options",
-    "merge_selected",
-    "missing_data",
-    "rate",
-    "select_verdicts",
-]
-
 _COMMON_OPTIONS = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
 _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",

@@ -20,35 +20,14 @@ from venire.ratings.inference.intervals import anchor_shift, errors_for, with_in
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
-from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, m_elo
+from venire.ratings.pairwise.bradley_terry import bradley_terry, m_elo
 from venire.ratings.pairwise.components import rate_groups, strong_components_of, unrated, weak_components
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.online import online_elo, trueskill
+from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
 from venire.ratings.pairwise.win_rate import WinRates, win_rate, win_rate_balanced
 from venire.ratings.pairwise.wins import win_counts
-
-__all__ = [
-    "BALANCED_PAIRS",
-    "BRADLEY_TERRY",
-    "CONSISTENCY",
-    "COVARIATES",
-    "ELO",
-    "M_ELO",
-    "TRUESKILL",
-    "WIN_RATE",
-    "WIN_RATE_BALANCED",
-    "by_balanced_pairs",
-    "by_bradley_terry",
-    "by_consistency",
-    "by_covariates",
-    "by_elo",
-    "by_m_elo",
-    "by_trueskill",
-    "by_win_rate",
-    "by_win_rate_balanced",
-    "rate_by_component",
-]
 
 _ROW = "row"
 """The feature in which judgments keep the mean number of their rows."""

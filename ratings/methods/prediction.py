@@ -13,8 +13,6 @@ from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS
 
-__all__ = ["predict_rows"]
-
 
 def predict_rows(
     battles: Battles,

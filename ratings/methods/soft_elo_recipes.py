@@ -31,15 +31,6 @@ from venire.ratings.soft_elo.cross_validation import (
 from venire.ratings.soft_elo.panel import SoftEloPanel, soft_elo_panel
 from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo
 
-__all__ = [
-    "HARD_ELO",
-    "HUMAN_ELO",
-    "SOFT_ELO",
-    "by_hard_elo",
-    "by_human_elo",
-    "by_soft_elo",
-]
-
 _ALPHA = 0.1
 
 

@@ -36,24 +36,6 @@ from venire.ratings.voting.rules import (
     schulze,
 )
 
-__all__ = [
-    "BORDA",
-    "COPELAND",
-    "KEMENY",
-    "MARKOV",
-    "MEDIAN_RANK",
-    "MINIMAX",
-    "PLACKETT_LUCE",
-    "RANKED_PAIRS",
-    "SCHULZE",
-    "by_kemeny",
-    "by_median_rank",
-    "by_plackett_luce",
-    "by_votes",
-    "order_facts",
-    "with_rank_intervals",
-]
-
 _NO_VOTES = "took part in no readable judgment"
 _MAX_COUNTED = 2**53
 """Largest number of orders that is given exactly: JSON readers support no larger integers."""

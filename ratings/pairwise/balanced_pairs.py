@@ -23,11 +23,10 @@ from scipy.special import ndtr
 from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry_wins
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, inverse_laplacian, largest_score
+from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts, win_counts
-
-__all__ = ["BalancedPairs", "balanced_pairs"]
 
 SCALE = 1.702
 """Logits per standard deviation of the normal curve closest to the logistic curve."""

@@ -24,15 +24,6 @@ from venire.ratings.pairwise.covariance import Errors, FittedOutcomes, bradley_t
 from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 
-__all__ = [
-    "NotConvergedError",
-    "SeparatedError",
-    "bradley_terry",
-    "bradley_terry_wins",
-    "counts_log_likelihood",
-    "m_elo",
-]
-
 
 def bradley_terry(
     data: Comparisons,

@@ -21,19 +21,6 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.pairwise.wins import WinCounts
 
-__all__ = [
-    "SeparatedError",
-    "largest_group",
-    "ranked_values",
-    "rate_groups",
-    "restrict_models",
-    "strong_components",
-    "strong_components_of",
-    "tie_parameter_exists",
-    "unrated",
-    "weak_components",
-]
-
 _MEAN = "mean 1000"
 
 

@@ -24,22 +24,6 @@ from venire.ratings.data.clustered import cluster_codes, outer_products_by_clust
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import float_array
 
-__all__ = [
-    "Covariance",
-    "Errors",
-    "FittedOutcomes",
-    "blank_without_scatter",
-    "bradley_terry_covariance",
-    "covariance_and_floor",
-    "few_clusters",
-    "inverse_information",
-    "inverse_laplacian",
-    "largest_score",
-    "model_covariance",
-    "rated_rows",
-    "sandwiched",
-]
-
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
 
 FEW_CLUSTERS = 20

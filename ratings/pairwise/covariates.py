@@ -30,8 +30,6 @@ from venire.ratings.pairwise.regression import (
     score_totals,
 )
 
-__all__ = ["CovariateRatings", "covariates", "position_covariate"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateRatings:

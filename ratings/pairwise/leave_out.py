@@ -11,17 +11,9 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry_wins
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.wins import WinCounts, win_counts
-
-__all__ = [
-    "LeftOut",
-    "without_each_cluster",
-    "without_each_judge",
-    "without_each_model",
-    "without_judge",
-    "without_model",
-]
 
 _ENTRIES = 1 << 22
 """Counts of units and pairs held at once, wins and losses each (32 MB)."""

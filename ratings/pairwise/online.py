@@ -29,21 +29,6 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed
 
-__all__ = [
-    "BETA",
-    "MU",
-    "SIGMA",
-    "TAU",
-    "OnlineElo",
-    "TrueSkill",
-    "_sorted_by_name",
-    "_unweighted",
-    "online_elo",
-    "random_orders",
-    "trueskill",
-]
-
-
 _FEW = 24  # from so many orders on, side by side costs less than one after the other
 _CELLS = 10_000_000  # positions of all orders held at once: 40 MB
 MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0

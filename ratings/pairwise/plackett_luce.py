@@ -29,8 +29,6 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.covariance import Errors, inverse_laplacian, sandwiched
 from venire.ratings.pairwise.solvers import Local, Maximum, NotConvergedError, climb
 
-__all__ = ["ChoiceLikelihood", "RankedPlaces", "plackett_luce", "ranked_places"]
-
 Vector = NDArray[np.float64]
 
 _ROWS = 1024

@@ -18,19 +18,6 @@ from scipy.sparse import csc_array
 from venire.arena.errors import InputError, VenireError
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = [
-    "CovariateSeparatedError",
-    "RegressionRows",
-    "derivatives",
-    "gauge",
-    "largest_magnitudes",
-    "maximise",
-    "outer_products",
-    "regression_rows",
-    "residuals",
-    "score_totals",
-]
-
 _BLOCK = 1 << 14
 _SIDE = 32  # rows copied side by side
 _STRIDES = (32, 4)  # the first steps use every 32nd row, the next every fourth

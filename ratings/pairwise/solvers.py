@@ -20,8 +20,6 @@ from scipy.special import expit
 from venire.arena.errors import VenireError
 from venire.ratings.pairwise.wins import WinCounts
 
-__all__ = ["Curve", "DensePairs", "Local", "Maximum", "NotConvergedError", "SparsePairs", "climb", "curve_of"]
-
 _TOLERANCE = 1e-12
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 _STEPS = 200

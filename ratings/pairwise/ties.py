@@ -20,8 +20,6 @@ from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import Local, climb
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
-__all__ = ["NoTieParameterError", "TieRatings", "davidson", "rao_kupper"]
-
 
 class NoTieParameterError(VenireError):
     """Ties explain everything: the tie parameter has no finite estimate."""

@@ -18,8 +18,6 @@ from venire.ratings.data.clustered import cluster_codes, outer_products_by_clust
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 
-__all__ = ["BaselineRates", "WinRates", "against_baseline", "mean_and_error", "win_rate", "win_rate_balanced"]
-
 _NO_SCATTER = 1e-20
 
 

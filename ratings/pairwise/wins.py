@@ -17,8 +17,6 @@ from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import float_array
 
-__all__ = ["WinCounts", "count_matrix", "win_counts"]
-
 _CHUNK = 1 << 16
 """Rows counted at a time, so that their keys and weights stay in the processor's cache."""
 

@@ -21,8 +21,6 @@ from venire.ratings.data.votes import Order
 from venire.ratings.peers.peer_evaluation import Aggregate, by_judge, order_by, orders_by_instruction
 from venire.ratings.voting.kemeny import kemeny_young
 
-__all__ = ["PeerAgreement", "Truncation", "peer_agreement", "truncation"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeerAgreement:

@@ -27,21 +27,6 @@ from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.peers.self_preference import SelfPreferenceOdds, features_held, self_preference_odds
 from venire.ratings.voting.kemeny import kemeny_young
 
-__all__ = [
-    "Aggregate",
-    "PeerEvaluation",
-    "PeerRow",
-    "Placings",
-    "SelfPeerGap",
-    "by_judge",
-    "complete",
-    "order_by",
-    "orders_by_instruction",
-    "peer_evaluation",
-    "placings",
-    "self_free",
-]
-
 Aggregate = Callable[[Votes], Order]
 """An aggregation of votes to one order: `kemeny.kemeny_young`, or another voting method."""
 

@@ -37,18 +37,9 @@ from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import student
 from venire.ratings.data.style import FAMILY, unit_scale
 from venire.ratings.data.validation import code_integers, float_array
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.solvers import NotConvergedError
-
-__all__ = [
-    "FamilyExcess",
-    "FamilyPreference",
-    "SelfPreferenceOdds",
-    "family_excess",
-    "family_preference",
-    "features_held",
-    "self_preference_odds",
-]
 
 _STEPS = 100
 

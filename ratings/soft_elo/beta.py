@@ -13,20 +13,6 @@ from venire.arena.errors import InputError
 from venire.ratings.data.validation import float_array
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = [
-    "Beta",
-    "HumanTies",
-    "ScoreGrid",
-    "beta_influence",
-    "beta_likelihood",
-    "beta_of",
-    "fit_beta",
-    "label_column",
-    "maximise_beta",
-    "score_column",
-    "score_grid",
-]
-
 HumanTies = Literal["drop", "half"]
 
 _STEPS = 200

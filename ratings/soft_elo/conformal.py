@@ -24,24 +24,6 @@ from venire.ratings.soft_elo.beta import HumanTies
 from venire.ratings.soft_elo.cross_validation import HoldOut, hold_out
 from venire.ratings.soft_elo.soft_elo import RIDGE, place_against_anchors
 
-__all__ = [
-    "_FEW",
-    "Conformal",
-    "Coverage",
-    "LeaveTwoOut",
-    "Scale",
-    "_CalibrationSet",
-    "_extrapolation_warnings",
-    "_size_warnings",
-    "_trend_warnings",
-    "conformal_rank",
-    "jackknife_plus",
-    "leave_one_out_conformal",
-    "leave_two_out",
-    "split_conformal",
-    "split_coverage",
-]
-
 Scale = Literal["total", "se", "none"]
 
 _FEW = 9

@@ -32,26 +32,6 @@ from venire.ratings.soft_elo.soft_elo import (
     with_targets,
 )
 
-__all__ = [
-    "CONFIDENCES",
-    "_MIN_ANCHORS",
-    "Accuracy",
-    "Baselines",
-    "HoldOut",
-    "LeaveOneOut",
-    "ModelBattles",
-    "PlacedRatings",
-    "Unit",
-    "_component_warnings",
-    "accuracy",
-    "baselines",
-    "hold_out",
-    "judge_codes",
-    "least_squares_scale",
-    "leave_one_out",
-    "smooth_labels",
-]
-
 Unit = Literal["battle", "instruction"]
 
 _MIN_ANCHORS = 3

@@ -14,8 +14,6 @@ from venire.ratings.data.validation import float_array
 from venire.ratings.soft_elo.conformal import Conformal, split_conformal
 from venire.ratings.soft_elo.cross_validation import least_squares_scale
 
-__all__ = ["HumanScale", "_Rule", "human_scale"]
-
 _Rule = Literal["offset", "line"]
 """Offset: people's points are the judge's, shifted. Line: also scaled by one constant about the anchors' mean."""
 

@@ -25,8 +25,6 @@ from venire.ratings.soft_elo.cross_validation import judge_codes
 from venire.ratings.soft_elo.reliability import Reliability, reliability_of
 from venire.ratings.soft_elo.soft_elo import RIDGE, rate_targets
 
-__all__ = ["JudgeCalibration", "SoftEloPanel", "soft_elo_panel"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeCalibration:

@@ -11,8 +11,6 @@ from scipy.special import expit
 from venire.arena.errors import InputError
 from venire.ratings.soft_elo.beta import ScoreGrid, label_column, score_column, score_grid
 
-__all__ = ["Reliability", "reliability", "reliability_of"]
-
 _FLAT = 1.645
 _SMALL = 0.55
 

@@ -26,18 +26,6 @@ from venire.ratings.soft_elo.beta import (
 )
 from venire.ratings.soft_elo.reliability import Reliability, reliability_of
 
-__all__ = [
-    "RIDGE",
-    "SoftElo",
-    "clip_targets",
-    "hard_elo",
-    "human_elo",
-    "place_against_anchors",
-    "rate_targets",
-    "soft_elo",
-    "with_targets",
-]
-
 RIDGE = 0.01
 _STEPS = 200
 _TOLERANCE = 1e-11

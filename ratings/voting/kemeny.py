@@ -22,8 +22,6 @@ from venire.ratings.pairwise.components import strong_components
 from venire.ratings.voting.kemeny_blocks import MAX_MODELS, Excess, blocks, excess_table, optimal_orders
 from venire.ratings.voting.kemeny_program import BestOrder, optimal_order
 
-__all__ = ["kemeny_young"]
-
 Codes = NDArray[np.intp]
 
 

@@ -15,8 +15,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_MODELS", "Excess", "OptimalOrders", "blocks", "excess_table", "optimal_orders", "order_cost"]
-
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 25, 60, 100)
 """Largest denominator of a common unit of weights: halves from ties, shares of a few judges."""
 

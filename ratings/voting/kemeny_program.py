@@ -20,8 +20,6 @@ from scipy.sparse import csr_array
 
 from venire.ratings.voting.kemeny_blocks import Excess, order_cost
 
-__all__ = ["BestOrder", "borda_start", "local_search", "optimal_order", "random_restarts"]
-
 _SEED = 0
 
 _MOVED = 0.2

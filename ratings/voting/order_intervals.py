@@ -12,8 +12,6 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.votes import Order
 from venire.ratings.inference.intervals import draw_rows, evaluate_draws
 
-__all__ = ["OrderDraws", "OrderRefit", "PositionIntervals", "redrawn_positions"]
-
 OrderRefit = Callable[[NDArray[np.intp]], Order]
 """The order by some rows of the table, by position; a row may occur several times."""
 

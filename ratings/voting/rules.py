@@ -20,21 +20,6 @@ from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
 from venire.ratings.pairwise.plackett_luce import ranked_places
 
-__all__ = [
-    "borda",
-    "copeland",
-    "levels",
-    "margins",
-    "markov",
-    "median_rank",
-    "minimax",
-    "order_by_score",
-    "ranked_pairs",
-    "schulze",
-    "stationary_log_shares",
-    "weighted_median",
-]
-
 Matrix = NDArray[np.float64]
 
 Vector = NDArray[np.float64]

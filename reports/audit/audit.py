@@ -23,8 +23,6 @@ from venire.reports.charts import draw_kind
 from venire.reports.plots import verdict_charts
 from venire.reports.tables import RowTable, html_table
 
-__all__ = ["CHECKS", "Audit", "Check", "Word", "audit", "word"]
-
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -27,8 +27,6 @@ from venire.ratings.peers.self_preference import (
 )
 from venire.reports.audit.finding import Case, Finding
 
-__all__ = ["check_length", "check_order", "check_own_family"]
-
 FIRST_SHARE = 0.1
 """How far the first place's share of wins may be from half: at 0.6 one decisive verdict in five follows the place."""
 

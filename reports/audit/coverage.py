@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.arena.wording import few
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.result import Ratings
@@ -22,20 +23,7 @@ from venire.ratings.pairwise.components import restrict_models, strong_component
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
 from venire.ratings.pairwise.wins import win_counts
 from venire.reports.audit.finding import CLEAR, Case, Finding
-from venire.reports.wording import counted, few
-
-__all__ = [
-    "check_complete",
-    "check_connectivity",
-    "check_coverage",
-    "check_first_place",
-    "check_instructions",
-    "check_separation",
-    "check_ties",
-    "check_unparsed",
-    "check_unparsed_by_model",
-    "largest_group",
-]
+from venire.reports.wording import counted
 
 BALANCE = 2.0
 """Standard errors twice those of an even design: three of four verdicts were spent where they do not help."""

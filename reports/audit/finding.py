@@ -13,8 +13,6 @@ from venire.arena.battles import Battles
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.inference.options import Options
 
-__all__ = ["CLEAR", "Case", "Finding"]
-
 CLEAR = 0.01
 """A test worries below this p-value: in 1 of 100 audits of clean data, if a large effect were not required as well."""
 

@@ -11,8 +11,6 @@ from venire.reports.audit.coverage import largest_group
 from venire.reports.audit.finding import CLEAR, Case, Finding
 from venire.reports.wording import counted
 
-__all__ = ["check_circle", "check_fit", "check_single_pairs", "check_transitivity"]
-
 CIRCLES = 0.02
 """Share of cyclic triads beyond chance; random winners give 0.25."""
 

@@ -23,8 +23,6 @@ from venire.ratings.diagnostics.influence import (
 )
 from venire.reports.audit.finding import Case, Finding
 
-__all__ = ["check_instructions", "check_judges", "check_models", "check_removal"]
-
 INSTRUCTION_POINTS = 10.0
 """Elo points by which one of many instructions should not move a rating: 1.4 wins of 100 between even models."""
 

@@ -18,8 +18,6 @@ from venire.ratings.judges.order_agreement import FEWEST_BATTLES, order_agreemen
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.wording import coin_words, coins_text
 
-__all__ = ["check_agreement", "check_alike", "check_coins", "check_drift", "check_people"]
-
 _NO_TIMES = "no times are known"
 DRIFT_SHARE = 0.1
 """How far a habit may change while a campaign runs: one verdict in ten."""

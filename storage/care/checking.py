@@ -21,8 +21,6 @@ from venire.storage.store.connection import connect, migrate, migrations, query
 from venire.storage.store.files import is_writable, log_path
 from venire.storage.store.journal import read_journal
 
-__all__ = ["Checked", "StoreFinding", "check", "check_open", "refuse_unsound"]
-
 _ROWS = {
     "check_trial_keys": "every trial has a key of its own",
     "check_trial_ids": "every trial has a number of its own",

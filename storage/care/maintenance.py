@@ -24,8 +24,6 @@ from venire.storage.care.offline import (
 )
 from venire.storage.store.connection import make_database, query
 
-__all__ = ["BackedUp", "Compacted", "backup", "backup_held", "compact", "refuse_existing"]
-
 _SMALL_STORE = 32_000_000
 _SMALL_BLOCK = 16_384
 """Bytes. Each table takes some blocks at least, which is most of a small store; a large one is written slower so."""

@@ -20,19 +20,6 @@ from venire.storage.store.files import StoreLock, flush, is_writable, log_path
 from venire.storage.store.journal import journal_path
 from venire.storage.store.opening import open_store
 
-__all__ = [
-    "attached",
-    "copied",
-    "folded",
-    "in_place",
-    "left_beside",
-    "locked",
-    "made_empty",
-    "named",
-    "refuse_full",
-    "scratch_of",
-]
-
 
 def named(path: Path) -> Path:
     """The file of a store that is there, links resolved. Raises InputError where there is none."""

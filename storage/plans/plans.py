@@ -13,32 +13,9 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import EDIT, GENERATE, PlannedTrial, Respondent
+from venire.storage.store.connection import Row
 from venire.storage.store.recovery import ENDED_WITHOUT_ANSWER
-from venire.storage.store.store import Row, Store
-
-__all__ = [
-    "Catalogue",
-    "Catalogued",
-    "SentLately",
-    "StoredCampaign",
-    "StoredRound",
-    "add_interim",
-    "answered_trials",
-    "append_round",
-    "catalogue",
-    "clear_failures",
-    "clear_failures_elsewhere",
-    "edited_already",
-    "find_campaign",
-    "instruction_catalogue",
-    "interim_analyses",
-    "last_interim",
-    "register",
-    "release_unanswered",
-    "rounds",
-    "sent_lately",
-    "written_already",
-]
+from venire.storage.store.store import Store
 
 _CHUNK = 10_000
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from venire.storage.store.store import Store
 
-__all__ = ["Rules", "Screened", "screen"]
-
 _CHUNK = 16_384
 """Completions a pass: four row groups. The texts of its candidates are held at once."""
 

@@ -17,22 +17,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "OpenSubmission",
-    "RespondentOut",
-    "SubmissionLine",
-    "SubmissionRow",
-    "last_submission",
-    "left_by_respondent",
-    "lines_left",
-    "lines_taken",
-    "open_lines",
-    "open_submissions",
-    "settled_among",
-    "submissions",
-    "taken_batches",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class OpenSubmission:

@@ -16,34 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from venire.arena.records import Completion, Instruction, Reply
-from venire.storage.store.store import Row, Store
+from venire.storage.store.connection import Row
+from venire.storage.store.store import Store
 from venire.storage.store.texts import ShownText
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = [
-    "PaidRow",
-    "PendingTexts",
-    "PendingTrial",
-    "PendingTrials",
-    "PlannedBattles",
-    "SettledPairs",
-    "TrialStates",
-    "by_number",
-    "load",
-    "paid",
-    "parts",
-    "pending_texts",
-    "pending_trial",
-    "pending_trials",
-    "planned_battles",
-    "read_logprobs",
-    "respondents",
-    "settled",
-    "settled_pairs",
-    "trial_states",
-]
 
 _AT_ONCE = 1 << 17
 _PAID = ("respondent", "calls", "nano", "tokens")

@@ -14,8 +14,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["OnRecord", "longer", "on_record"]
-
 _ATTEMPTS = 200_000
 """The latest ones are enough to learn from, and a store may hold millions."""
 _AT_ONCE = 1 << 17

@@ -11,22 +11,6 @@ from venire.arena.errors import fault_name
 from venire.storage.read.trial_table import TrialTable
 from venire.storage.store.store import Store
 
-__all__ = [
-    "CallSpan",
-    "ContestantRow",
-    "JudgeActivity",
-    "JudgeAgreementRow",
-    "RouteActivity",
-    "calls_over_time",
-    "campaign_settings",
-    "instruction_numbers",
-    "judge_activity",
-    "known_models",
-    "pairwise_agreement",
-    "route_activity",
-    "run_history",
-]
-
 _SPANS = 60
 
 

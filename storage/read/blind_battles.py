@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from venire.storage.store.store import Store
 
-__all__ = ["BlindText", "VotableCompletion", "blind_codes", "blind_texts", "completions_by_code", "votable_completions"]
-
 _CODE_BYTES = 8
 
 

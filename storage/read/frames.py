@@ -17,30 +17,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "CampaignRow",
-    "CampaignSpending",
-    "JudgeRow",
-    "PeopleRow",
-    "Progress",
-    "ballots",
-    "battle_texts",
-    "battles",
-    "battles_in_time",
-    "battles_shown",
-    "campaign_spending",
-    "campaigns",
-    "edited_battles",
-    "elos",
-    "families",
-    "grades",
-    "judge_progress",
-    "judges",
-    "people",
-    "progress",
-    "votes",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CampaignRow:

@@ -7,19 +7,6 @@ from dataclasses import dataclass
 from venire.arena.records import GENERATE
 from venire.storage.store.store import Store
 
-__all__ = [
-    "CompletionCost",
-    "JudgeReadability",
-    "LongInput",
-    "ServedModel",
-    "ServedModels",
-    "completion_costs",
-    "judge_readability",
-    "long_input",
-    "recent_verdicts",
-    "served_models",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgeReadability:

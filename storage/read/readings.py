@@ -20,20 +20,6 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "AskedJudge",
-    "AskedRespondent",
-    "ChangedVerdict",
-    "ReadVerdict",
-    "ReadingComparison",
-    "ReadingDraft",
-    "VerdictChange",
-    "asked_judges",
-    "find_trial",
-    "last_faults",
-    "prompt_texts",
-]
-
 StatusLabel = tuple[int, int | None, bool]
 """Status and label of a verdict, as the store has them, and whether it is of a battle."""
 

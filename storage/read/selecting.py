@@ -29,8 +29,6 @@ from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.store.store import Store
 
-__all__ = ["MAX_ROWS", "Selected", "select"]
-
 MAX_ROWS = 10_000
 """Rows that a query brings by default."""
 

@@ -13,18 +13,6 @@ from venire.arena.errors import InputError, fault_name
 from venire.storage.read.trial_table import STATUSES
 from venire.storage.store.store import Store
 
-__all__ = [
-    "AttemptDetail",
-    "InstructionDetail",
-    "ShownCompletion",
-    "TrialDetail",
-    "VoteDetail",
-    "completions",
-    "instruction",
-    "trial_details",
-    "votes_on",
-]
-
 _NO_VERDICT = None, None, None, None, None, None, False, None, None
 _NO_FAILURE = False, None, None, None
 """Of a trial that has none, as their queries have columns."""

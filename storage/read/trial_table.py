@@ -22,23 +22,6 @@ from venire.arena.errors import InputError, StoreError
 from venire.storage.store.connection import first_line, query, quoted
 from venire.storage.store.store import Store
 
-__all__ = [
-    "ORDERS",
-    "STATUSES",
-    "Facets",
-    "InstructionTally",
-    "OpponentTally",
-    "ReplyHit",
-    "SearchPart",
-    "TextHit",
-    "TrialFilter",
-    "TrialPage",
-    "TrialRow",
-    "TrialTable",
-    "categories",
-    "parquet_parts",
-]
-
 STATUSES = ("ok", "unreadable", "refused", "truncated", "filtered", "too_long", "failed", "pending")
 """What became of a trial, by the number in the table; the last two have no verdict."""
 

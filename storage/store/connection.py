@@ -18,24 +18,6 @@ from venire.arena.clock import Clock
 from venire.arena.errors import InputError
 from venire.storage.store.files import held, log_path, make_private
 
-__all__ = [
-    "MEMORY",
-    "ROW_GROUP",
-    "THREADS",
-    "Row",
-    "close",
-    "connect",
-    "fetch",
-    "first_line",
-    "make_database",
-    "migrate",
-    "migrations",
-    "query",
-    "quoted",
-    "refuse_other_format",
-    "rescued_paths",
-]
-
 ROW_GROUP = 4096
 """Rows; a commit of as many may write to the file itself, others are in the log alone until a checkpoint."""
 

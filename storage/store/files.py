@@ -19,18 +19,6 @@ from pathlib import Path
 
 from venire.arena.errors import InputError, StoreHeldError
 
-__all__ = [
-    "FileIdentity",
-    "StoreLock",
-    "flush",
-    "held",
-    "is_open_here",
-    "is_writable",
-    "log_path",
-    "make_private",
-    "open_beside",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StoreLock:

@@ -30,18 +30,6 @@ from typing import Any
 from venire.arena.errors import InputError, StoreError
 from venire.storage.store.files import FileIdentity, open_beside
 
-__all__ = [
-    "MIN_SLOTS",
-    "Announcement",
-    "Journal",
-    "LeftBehind",
-    "Recovered",
-    "Rows",
-    "Spilled",
-    "journal_path",
-    "read_journal",
-]
-
 _KIND = b"venire-journal-"
 _MAGIC = _KIND + b"3"
 _HEADER = struct.Struct("<16s16sqdqI")

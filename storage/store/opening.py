@@ -29,8 +29,6 @@ from venire.storage.store.journal import read_journal
 from venire.storage.store.recovery import recover, refuse_unfinished
 from venire.storage.store.store import Store
 
-__all__ = ["open_store", "open_unchanged", "reading"]
-
 _OPEN: WeakSet[Store] = WeakSet()
 """The stores that this process opened: its own lock keeps it from opening one of them again."""
 

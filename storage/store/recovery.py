@@ -16,9 +16,6 @@ from venire.storage.store.files import is_open_here, log_path
 from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
 from venire.storage.store.store import Store
 
-__all__ = ["ENDED_WITHOUT_ANSWER", "FAULT_COLUMN", "recover", "recovered", "refuse_unfinished", "rescue"]
-
-
 ENDED_WITHOUT_ANSWER = "announced, and the process ended before an answer was on disk"
 """What is on record of a call that the journal alone knows of."""
 

@@ -21,8 +21,6 @@ from venire.storage.store.files import FileIdentity, StoreLock, log_path, make_p
 from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
 from venire.storage.store.texts import Texts
 
-__all__ = ["Commit", "Row", "Store"]
-
 _LONG_LOG = 32 << 20
 """Reading a log of 50 MB back takes 130 MB of memory after a kill; folding one in takes 5 to 8 ms a megabyte."""
 

@@ -16,8 +16,6 @@ from venire.arena.keys import fence
 from venire.arena.records import Completion, Instruction
 from venire.storage.store.connection import Row
 
-__all__ = ["ShownText", "Texts"]
-
 T = TypeVar("T", Instruction, Completion)
 
 _MAX_CHARACTERS = 16 << 20

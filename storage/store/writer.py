@@ -16,10 +16,9 @@ from itertools import count
 import duckdb
 
 from venire.arena.errors import Fault, StoreError
+from venire.storage.store.connection import Row
 from venire.storage.store.recovery import FAULT_COLUMN
-from venire.storage.store.store import Row, Store
-
-__all__ = ["Hold", "Writer"]
+from venire.storage.store.store import Store
 
 _TABLES = ("attempt", "verdict", "failure", "event", "submission_line", "submission", "submission_event")
 _PATIENCE = 20

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from venire.arena.choices import VoteWinner
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.storage.store.store import Row, Store
-
-__all__ = ["CastVote", "OwnVote", "annotator_name", "cast_vote", "group_name", "own_votes", "refuse_bad_group"]
+from venire.storage.store.connection import Row
+from venire.storage.store.store import Store
 
 _MAX_NAME = 80
 _SPACES = re.compile(r"\s+")

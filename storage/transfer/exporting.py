@@ -19,8 +19,6 @@ from venire.storage.transfer.delimited import header_line, neutral_sql
 from venire.storage.transfer.formats import FORMATS, with_writers
 from venire.storage.transfer.formats.entry import ExportOptions, Format, Part, prepare, statement
 
-__all__ = ["FORMS", "RATINGS", "TABLES", "Exported", "export_format", "export_tables"]
-
 _FRIENDLY = {
     "battles": "export_battle",
     "judgments": "export_judgment",

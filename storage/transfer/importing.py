@@ -13,12 +13,10 @@ from venire.arena.choices import TableKind
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, instruction_key
 from venire.arena.records import Completion, Instruction, Rating
-from venire.storage.store.connection import query
-from venire.storage.store.store import Commit, Row, Store
+from venire.storage.store.connection import Row, query
+from venire.storage.store.store import Commit, Store
 from venire.storage.transfer.formats import tables
 from venire.storage.transfer.formats.texts import Reader, Skipped, digest_id
-
-__all__ = ["Added", "StoredModel", "add", "add_file", "add_texts", "answer_key", "contestants", "set_families"]
 
 _CHUNK = 2_000
 

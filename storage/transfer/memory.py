@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["MemoryTable", "is_table", "memory_table", "to_arrow", "to_pandas", "to_polars"]
-
 _MISSING = ("NAType", "NaTType")
 
 

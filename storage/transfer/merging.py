@@ -20,8 +20,6 @@ from venire.storage.care.offline import attached, in_place, left_beside, locked,
 from venire.storage.store.connection import migrations, query
 from venire.storage.store.opening import open_store
 
-__all__ = ["KINDS", "Merged", "MergedSource", "merge"]
-
 KINDS = ("models", "instructions", "completions", "votes", "trials", "planned", "attempts", "verdicts", "failed")
 
 

@@ -28,14 +28,13 @@ from venire.arena.hints import setting, setting_of
 from venire.arena.keys import instruction_key
 from venire.arena.records import Origin, Status
 from venire.storage.read.blind_battles import completions_by_code
-from venire.storage.store.store import Commit, Row, Store
+from venire.storage.store.connection import Row
+from venire.storage.store.store import Commit, Store
 from venire.storage.transfer.casting import group_name
 from venire.storage.transfer.formats import read_verdicts
-from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battle_table
-from venire.storage.transfer.formats.columns import condition
+from venire.storage.transfer.formats.battles import read_battle_table
+from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition
 from venire.storage.transfer.formats.source import open_table
-
-__all__ = ["AddedVotes", "VoteFile", "add_votes", "read_votes"]
 
 _CHUNK = 2_000
 _MAX_REPEAT = 2**15 - 1

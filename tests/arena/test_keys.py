@@ -40,7 +40,8 @@ from venire.arena.keys import (
 )
 from venire.arena.records import Completion, Instruction, Origin, Rating, Respondent
 from venire.judges import PROTOCOLS
-from venire.orchestrator.planning.plan import plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import trial_states
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing

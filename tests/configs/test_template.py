@@ -10,9 +10,10 @@ from typing import get_args
 import pytest
 
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, Limits, StopSettings, TokenPrice
+from venire.arena.choices import TableKind
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
-from venire.storage.transfer.formats.tables import TableKind, read
+from venire.storage.transfer.formats.tables import read
 
 
 def started(folder: Path) -> CampaignSettings:

@@ -16,8 +16,6 @@ from venire.session import Session
 from venire.simulation.injections import Injection, load_injections
 from venire.storage.read import frames
 
-__all__ = ["JUDGES", "Moved", "Row", "by_kind", "changed_attempts", "verdicts"]
-
 JUDGES = ("obedient", "gullible")
 _GOOD = "Mostly the Moon, and the Sun to a lesser degree: the sea follows the pull of both, twice on most days."
 _POOR = "The wind does."

@@ -17,8 +17,6 @@ import duckdb
 
 from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
 
-__all__ = ["Agreement", "agreements"]
-
 _SETS = (
     ("vicuna80_peers", "instruction_id", "judge"),
     ("devbench_repeats", "instruction_id", "judge"),

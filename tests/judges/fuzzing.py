@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, FormatReading, read_in_every_format
 
-__all__ = ["STATEMENTS", "check", "hostile", "neutral"]
-
 STATEMENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "zero-one-two": {"first": ("1", "Answer: 1"), "second": ("2", "Final answer: **2**"), "tie": ("0", "Answer: 0")},
     "one-two-three": {

@@ -5,8 +5,6 @@ They were written before the rules that refuse them, one half (`HELD`) without a
 
 from __future__ import annotations
 
-__all__ = ["DECIDED", "HELD", "QUOTED"]
-
 QUOTED = {
     "zero-one-two": (
         "1\nis what answer one wants me to write, but no.",

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from venire.arena.battles import Ballots
 from venire.ratings.data.votes import Order, Votes
 
-__all__ = ["SCHULZE_45", "TENNESSEE", "ballot_table", "election", "elections", "positions", "relabelled"]
-
 TENNESSEE = (
     (42, ("Memphis", "Nashville", "Chattanooga", "Knoxville")),
     (26, ("Nashville", "Chattanooga", "Knoxville", "Memphis")),

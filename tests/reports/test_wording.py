@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from venire.reports.wording import counted, few
+from venire.arena.wording import few
+from venire.reports.wording import counted
 
 
 def test_a_crowd_is_named_by_its_first_and_their_number() -> None:

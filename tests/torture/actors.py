@@ -41,8 +41,6 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.ledger import Ledger, read_ledger
 from venire.simulation.server import JudgeServer
 
-__all__ = ["ActorRound", "play", "play_helpers"]
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "configs" / "demo"
 _TRIALS_A_REPEAT = 480

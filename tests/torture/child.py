@@ -35,8 +35,6 @@ from venire.arena.clock import SystemClock
 from venire.judges.providers.openai import OpenAIProvider
 from venire.storage.store.store import Store
 
-__all__ = ["BROKEN", "Settings", "run"]
-
 _CHECKPOINT_BYTES = 30_000
 
 

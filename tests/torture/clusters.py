@@ -21,8 +21,6 @@ from uuid import uuid4
 
 from tests.processes import marked
 
-__all__ = ["HELPERS", "LOOPBACK", "RayCluster", "own_cluster", "ray_nodes"]
-
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Where this variable is 0, Ray keeps to 127.0.0.1, and to one node; its own default elsewhere than on Linux."""
 _MARK = "VENIRE_TEST_CLUSTER"

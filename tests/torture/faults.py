@@ -16,8 +16,6 @@ from pathlib import Path
 from tests.torture.marks import PHASES, Marks, Orders, Phase
 from tests.torture.processes import Process
 
-__all__ = ["COMBINATIONS", "FAULTS", "OF_THE_SERVER", "SHORT_TIMEOUT", "Scene", "mount", "unmount"]
-
 _HOUR = 3_600_000
 _NEW_MOUNTS, _NEW_USERS = 0x00020000, 0x10000000
 _RECURSIVE, _PRIVATE, _LAZY = 1 << 14, 1 << 18, 2

@@ -8,8 +8,6 @@ import select
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["PHASES", "Marks", "Orders", "Phase", "Point", "Trap"]
-
 Phase = Literal["planning", "first call", "calls", "commit", "checkpoint", "recovery"]
 Point = Literal["start", "middle", "end", "anywhere"]
 

@@ -9,8 +9,6 @@ from tests.torture.faults import COMBINATIONS, OF_THE_SERVER, SHORT_TIMEOUT
 from tests.torture.marks import Phase, Point, Trap
 from tests.torture.shapes import SHAPES, Shape
 
-__all__ = ["MOST_DRAWS", "Plan"]
-
 MOST_DRAWS = 6
 """How often a round is drawn again because its fault missed its phase."""
 

@@ -17,8 +17,6 @@ from typing import Any, NoReturn, TypeVar
 
 from tests.processes import restore_signals
 
-__all__ = ["Process", "answer_of", "fork"]
-
 T = TypeVar("T")
 _DIES_WITH_ITS_PARENT = 1
 """PR_SET_PDEATHSIG of prctl."""

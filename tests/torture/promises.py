@@ -15,8 +15,6 @@ from typing import Any
 from venire.arena.campaigns import TokenPrice
 from venire.simulation.ledger import LedgerEntry
 
-__all__ = ["Broken", "Dump", "Facts", "Run", "broken_promises"]
-
 DUPLICATE = "a late duplicate that the rig put there"
 
 _ATTEMPTS = """

@@ -29,8 +29,6 @@ from venire.simulation.faults import FaultKind, Faults
 from venire.simulation.ledger import read_ledger
 from venire.simulation.server import JudgeServer
 
-__all__ = ["Result", "play", "undisturbed"]
-
 _DEADLINE = 25.0
 """Seconds that a run may take; a provider's grace and every time-out are shorter here."""
 _MOST_RUNS = 6

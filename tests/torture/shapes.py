@@ -12,8 +12,6 @@ from pathlib import Path
 from venire.arena.campaigns import TokenPrice
 from venire.simulation.faults import Faults
 
-__all__ = ["JUDGES", "PRICES", "SHAPES", "Campaign", "Shape"]
-
 JUDGES = ("gpt-4-0613", "claude-3-opus")
 PRICES: Mapping[str, TokenPrice] = {
     f"simulated/{JUDGES[0]}@1": TokenPrice(10_000_000_000, 30_000_000_000),

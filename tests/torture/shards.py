@@ -35,8 +35,6 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.ledger import LedgerEntry, read_ledger
 from venire.simulation.server import JudgeServer
 
-__all__ = ["BROKEN", "ShardRound", "play"]
-
 _OF = 4
 _STEPS = 4
 _PRICE = TokenPrice(1_000_000_000, 4_000_000_000)

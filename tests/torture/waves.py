@@ -36,8 +36,6 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.batches import BatchFaults
 from venire.simulation.server import JudgeServer, serve_in_thread
 
-__all__ = ["BROKEN", "FORMS", "STEPS", "TROUBLES", "Trouble", "WaveRound", "play"]
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "configs" / "demo"
 FORMS = ("openai", "anthropic")

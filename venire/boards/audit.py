@@ -37,8 +37,6 @@ from venire.storage.read import frames
 from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 
-__all__ = ["audit", "audited", "case_of", "case_of_campaign"]
-
 
 def audit(
     source: Rateable,

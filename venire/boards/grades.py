@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 
 from venire.arena.battles import Grades
 from venire.arena.records import Origin, Shape
+from venire.arena.wording import few
 from venire.judges import PROTOCOLS
 from venire.reports.grades import GradeBoard, grade_board
-from venire.reports.wording import few
 from venire.storage.read import frames
 from venire.storage.store.store import Store
-
-__all__ = ["StoredGrades", "graders", "read_grades"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from venire.arena.choices import BothBad, Ties, Unranked
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_with
 from venire.arena.records import EDIT, GENERATE, Origin, Shape
+from venire.arena.wording import few
 from venire.boards.grades import StoredGrades, graders, read_grades
 from venire.configs.loading import resolve, store_of
 from venire.configs.schema import Campaign
@@ -38,7 +39,7 @@ from venire.reports.echoes import with_echo_pairs
 from venire.reports.edits import edit_contrasts
 from venire.reports.figures import Figures, figures_of
 from venire.reports.rank_agreement import with_rank_agreement
-from venire.reports.wording import alike_text, few
+from venire.reports.wording import alike_text
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import completion_costs, judge_readability
@@ -73,23 +74,6 @@ PLACING = "place "
 Rateable = Any
 """A store's path, the open `Store`, or its campaign; the path of a file of verdicts, or several; or a table in memory:
 of pandas, polars or Arrow, a dict of columns, or a list of dicts, with the columns that a file would have."""
-
-__all__ = [
-    "PLACING",
-    "Rateable",
-    "Source",
-    "Verdicts",
-    "choose_campaign",
-    "compare",
-    "in_order_of",
-    "is_store",
-    "places",
-    "rate",
-    "read",
-    "read_campaign",
-    "read_stored",
-    "select_verdicts",
-]
 
 
 @dataclass(frozen=True, slots=True)

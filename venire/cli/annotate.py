@@ -13,8 +13,6 @@ from venire.cli.options import CAMPAIGN, JSON, STORE, write_json
 if TYPE_CHECKING:
     from venire.annotation import AnnotationPages, VotesNeeded
 
-__all__ = ["annotate"]
-
 
 def annotate(
     store: Path = STORE,
@@ -124,8 +122,8 @@ def _document(made: AnnotationPages, paths: list[Path], sample: str) -> dict[str
 def _show(made: AnnotationPages, paths: list[Path], sample: str, store: Path) -> None:
     from shlex import quote
 
+    from venire.arena.wording import plain
     from venire.reports.wording import counted
-    from venire.wording import plain
 
     for path in paths:
         common = f", {made.shared} of them on every page" if len(paths) > 1 else ""
@@ -145,7 +143,7 @@ def _show(made: AnnotationPages, paths: list[Path], sample: str, store: Path) ->
 def _show_needed(needed: VotesNeeded, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from venire.wording import plain
+    from venire.arena.wording import plain
 
     if as_json:
         write_json(asdict(needed))

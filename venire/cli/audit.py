@@ -27,8 +27,6 @@ from venire.cli.options import (
     named_stores,
 )
 
-__all__ = ["audit"]
-
 
 def audit(
     paths: list[Path] = typer.Argument(

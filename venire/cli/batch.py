@@ -9,8 +9,6 @@ import typer
 from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import ENV_FILE, JSON, STORE
 
-__all__ = ["app"]
-
 app = typer.Typer(cls=VerbGroup, help="See the batches of a store, and cancel them.", no_args_is_help=True)
 
 _NAME = typer.Argument(None, metavar="[BATCH]", help="One batch, by our name of it or the provider's; default: all.")

@@ -16,8 +16,6 @@ from venire.cli.options import BOTH_BAD, FORMAT, JSON, MAPPING, VALUE, WHERE, na
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.texts import Reader
 
-__all__ = ["app"]
-
 
 _STORE = typer.Option(
     ..., "--store", callback=named_store, help="The store, or its campaign file; made when it is not there."
@@ -114,12 +112,12 @@ def votes(
     """
     from dataclasses import asdict
 
+    from venire.arena.wording import few, plain
     from venire.cli.options import column_map, value_map, write_json
     from venire.cli.options import where as values_by_column
-    from venire.reports.wording import counted, few
+    from venire.reports.wording import counted
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.votes import add_votes, read_votes
-    from venire.wording import plain
 
     given = [
         read_votes(
@@ -176,11 +174,11 @@ def _texts_command(form: str, read: Reader) -> Callable[..., None]:
 
 def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: bool) -> None:
     """All files of one format, or nothing of them; says what was new and which rows hold no text."""
+    from venire.arena.wording import plain
     from venire.cli.options import write_json
     from venire.orchestrator.run.reparse import screen
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.importing import add_texts
-    from venire.wording import plain
 
     for path in paths:
         next(read([path]), None)  # a file that is none of these makes no store

@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from venire.arena.campaigns import CampaignSettings
 
-__all__ = ["demo"]
-
 
 def demo(
     folder: Path = typer.Option(Path("venire-demo"), "--folder", help="Where to write the campaign and its store."),

@@ -9,8 +9,6 @@ import typer
 
 from venire.cli.options import ENV_FILE, JSON, YES
 
-__all__ = ["doctor"]
-
 
 def doctor(
     file: Path | None = typer.Argument(None, help="A campaign file; without it, the machine alone is looked over."),
@@ -31,6 +29,7 @@ def doctor(
     """
     from dataclasses import asdict
 
+    from venire.arena.wording import money
     from venire.cli.options import environment, write_json
     from venire.configs.loading import load_campaign
     from venire.doctor import (
@@ -43,7 +42,6 @@ def doctor(
     )
     from venire.render.doctor import show_health
     from venire.render.screen import console
-    from venire.wording import money
 
     environ = environment(env_file)
     found: list[HealthFinding] = []

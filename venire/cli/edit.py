@@ -8,8 +8,6 @@ import typer
 
 from venire.cli.options import ENV_FILE, FILE, SERVE, YES
 
-__all__ = ["edit"]
-
 
 def edit(
     context: typer.Context,

@@ -12,8 +12,6 @@ from venire.arena.choices import KeptPairs
 from venire.cli.help import exported_names, names_of
 from venire.cli.options import JSON, RAW, STORE
 
-__all__ = ["export"]
-
 _OF_PAIRS = "Of preferences alone"
 _OF_OTHERS = "Of one kind alone"
 

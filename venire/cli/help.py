@@ -11,24 +11,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from venire.arena import registry
 
-__all__ = [
-    "FIGURES",
-    "HELP",
-    "INTERVALS",
-    "JUDGMENTS",
-    "METHOD",
-    "OF_ONE_METHOD",
-    "READ",
-    "Verb",
-    "VerbGroup",
-    "battle_policies",
-    "check_names",
-    "dialect_names",
-    "exported_names",
-    "names_of",
-    "verdict_formats",
-]
-
 HELP = {"help_option_names": ["-h", "--help"]}
 """Settings of the whole command line, which every verb inherits."""
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["init"]
-
 
 def init(
     folder: Path = typer.Argument(Path("."), help="Where to write; made when it is not there."),
@@ -22,8 +20,8 @@ def init(
     from shlex import quote
 
     from venire.arena.errors import InputError
+    from venire.arena.wording import plain
     from venire.configs.publishing import schema_text
-    from venire.wording import plain
 
     room = files("venire.configs")
     texts = {"campaign.toml": room.joinpath("template.toml").read_text(encoding="utf-8")}

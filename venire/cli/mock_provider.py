@@ -6,8 +6,6 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["mock_provider"]
-
 
 def mock_provider(
     file: Path = typer.Argument(..., help="A campaign file: its completions and Elo are what the judges know."),

@@ -24,42 +24,6 @@ if TYPE_CHECKING:
     from venire.live.guard import Guard
     from venire.session import Session
 
-__all__ = [
-    "BASELINE",
-    "BOTH_BAD",
-    "CAMPAIGN",
-    "CLUSTER",
-    "ENV_FILE",
-    "FILE",
-    "FLIPS",
-    "FORMAT",
-    "HUMAN",
-    "JSON",
-    "MAPPING",
-    "MERGE",
-    "ORIGIN",
-    "SEED",
-    "SERVE",
-    "STORE",
-    "VALUE",
-    "WHERE",
-    "YES",
-    "again",
-    "agree",
-    "anchors",
-    "column_map",
-    "confirm",
-    "environment",
-    "judge_weights",
-    "named_store",
-    "named_stores",
-    "page_guard",
-    "value_map",
-    "verdict_source",
-    "where",
-    "write_json",
-]
-
 FILE = typer.Argument(..., help="The campaign file.")
 
 ENV_FILE = typer.Option(

@@ -9,8 +9,6 @@ import typer
 from venire.cli.help import dialect_names
 from venire.cli.options import RAW
 
-__all__ = ["parse"]
-
 
 def parse(
     table: Path | None = typer.Argument(None, help="A table with a column raw_output: CSV, TSV, JSON Lines, Parquet."),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from venire.cli.options import JSON
 
-__all__ = ["formats", "methods"]
-
 
 def methods(as_json: bool = JSON) -> None:
     """List the rating methods, with what each does.

@@ -9,8 +9,6 @@ import typer
 from venire.cli.help import battle_policies
 from venire.cli.options import ENV_FILE, JSON, SERVE, YES, named_store
 
-__all__ = ["place"]
-
 
 def place(
     model: str = typer.Argument(..., help="The new model, as its completions name it."),

@@ -10,8 +10,6 @@ import typer
 from venire.arena.errors import InputError
 from venire.cli.options import ENV_FILE, FILE, JSON, again, confirm, environment, write_json
 
-__all__ = ["plan"]
-
 
 def plan(
     context: typer.Context,

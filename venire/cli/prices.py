@@ -12,8 +12,6 @@ from venire.cli.options import JSON
 if TYPE_CHECKING:
     from venire.judges.providers.vendors import KnownModel
 
-__all__ = ["prices"]
-
 
 def prices(
     models: list[str] = typer.Argument(..., metavar="MODEL...", help="Names as a campaign file has them."),

@@ -9,8 +9,6 @@ import typer
 from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import FILE, JSON
 
-__all__ = ["app"]
-
 app = typer.Typer(
     cls=VerbGroup, help="Read the prompts of judges, and see what a judge will be sent.", no_args_is_help=True
 )

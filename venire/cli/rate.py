@@ -40,8 +40,6 @@ from venire.cli.options import (
 )
 from venire.cli.report import write_report
 
-__all__ = ["rate"]
-
 
 class HabitChoice(StrEnum):
     """`arena.choices.Habit` as an enumeration, since typer takes no list of a Literal."""

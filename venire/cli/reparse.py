@@ -8,8 +8,6 @@ import typer
 
 from venire.cli.options import JSON, STORE
 
-__all__ = ["reparse"]
-
 
 def reparse(
     store: Path = STORE,

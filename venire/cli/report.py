@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from venire.ratings.inference.options import Options
     from venire.reports.board import Board
 
-__all__ = ["report", "write_report"]
-
 
 class ReportForm(StrEnum):
     """What a report is written as."""

@@ -9,8 +9,6 @@ import typer
 from venire.arena.errors import InputError
 from venire.cli.options import ENV_FILE, FILE, SERVE, YES
 
-__all__ = ["run"]
-
 
 def run(
     context: typer.Context,

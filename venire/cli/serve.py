@@ -8,8 +8,6 @@ import typer
 
 from venire.arena.choices import AnnotationSample
 
-__all__ = ["serve"]
-
 _VOTES = "Of votes alone"
 
 
@@ -48,6 +46,7 @@ def serve(
     import asyncio
 
     from venire.arena.errors import InputError
+    from venire.arena.wording import plain
     from venire.cli.options import named_stores
     from venire.live.guard import Guard, parse_address
     from venire.live.library import Library
@@ -59,7 +58,6 @@ def serve(
     from venire.orchestrator.recording.ending import StopRequest
     from venire.render.screen import console
     from venire.storage.transfer.casting import group_name
-    from venire.wording import plain
 
     refuse_without_packages()
     guard = Guard.of(parse_address(at or None))

@@ -12,8 +12,6 @@ from venire.arena.errors import InputError
 from venire.arena.registry import POLICIES, PROTOCOLS
 from venire.cli.help import names_of
 
-__all__ = ["simulate"]
-
 
 def simulate(
     file: Path = typer.Argument(..., help="The campaign file; its store is never touched."),

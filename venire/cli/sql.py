@@ -13,8 +13,6 @@ from venire.cli.options import RAW, STORE
 if TYPE_CHECKING:
     from venire.storage.read.selecting import Selected
 
-__all__ = ["sql"]
-
 
 def sql(
     store: Path = STORE,

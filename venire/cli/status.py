@@ -6,8 +6,6 @@ from pathlib import Path
 
 from venire.cli.options import JSON, STORE
 
-__all__ = ["status"]
-
 
 def status(
     store: Path = STORE,

@@ -9,8 +9,6 @@ import typer
 from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import JSON, STORE, named_stores
 
-__all__ = ["app"]
-
 app = typer.Typer(cls=VerbGroup, help="Look after stores: check, back up, compact, merge.", no_args_is_help=True)
 
 _FORCE = typer.Option(False, "--force", help="Replace what is there already.")
@@ -95,8 +93,8 @@ def accept_loss(store: Path = STORE) -> None:
       venire store check first                    # says what is missing
       venire store accept-loss first
     """
+    from venire.arena.wording import money
     from venire.storage.store.opening import open_store
-    from venire.wording import money
 
     with open_store(store, create=False, accept_loss=True) as opened:
         found = opened.recovered
@@ -124,10 +122,11 @@ def release_unanswered(
       venire store release-unanswered first
     """
     from venire.arena.errors import InputError
+    from venire.arena.wording import money, plain
     from venire.storage.plans.plans import release_unanswered as release
     from venire.storage.read import frames
     from venire.storage.store.opening import open_store
-    from venire.wording import money, plain, set_aside
+    from venire.wording import set_aside
 
     with open_store(store, create=False) as opened:
         there = {one.name: one.id for one in frames.campaigns(opened)}

@@ -48,8 +48,6 @@ from venire.cli import (
 from venire.cli.help import HELP, Verb, VerbGroup
 from venire.cli.signals import INTERRUPTED, interruptible
 
-__all__ = ["app", "run_verb"]
-
 _MANY_FILES = 10_240
 """Open files where the system names no limit: macOS allows no more."""
 _OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF})
@@ -167,7 +165,7 @@ def _raise_file_limit() -> None:
 
 
 def _print_error(message: str) -> None:
-    from venire.wording import plain
+    from venire.arena.wording import plain
 
     if sys.stderr is not None:
         sys.stderr.write("venire: " + "\n".join(plain(line) for line in message.split("\n")) + "\n")

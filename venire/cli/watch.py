@@ -8,8 +8,6 @@ import typer
 
 from venire.cli.options import STORE
 
-__all__ = ["watch"]
-
 
 def watch(
     store: Path = STORE,

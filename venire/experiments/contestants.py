@@ -19,8 +19,6 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
-__all__ = ["ELO", "INSTRUCTIONS", "ContestantField", "fill", "made_up", "read_field"]
-
 ELO = (
     *(815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0),
     *(1007.3, 1015.5, 1046.0, 1052.4, 1071.0, 1087.4, 1123.2, 1159.5, 1178.4, 1228.6),

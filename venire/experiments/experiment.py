@@ -39,8 +39,6 @@ from venire.session import Embedded, Session
 from venire.simulation.judge import parse_model
 from venire.storage.store.opening import open_store
 
-__all__ = ["Run", "Simulation", "field_of", "simulate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Run:

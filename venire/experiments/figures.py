@@ -26,18 +26,6 @@ from venire.reports.board import Board, ModelRow
 from venire.session import Session
 from venire.simulation.judge import Profile
 
-__all__ = [
-    "FIGURES",
-    "MIN_JUDGES",
-    "TOP",
-    "Figure",
-    "LongRunJudge",
-    "figures",
-    "known_slope",
-    "long_run",
-    "shares",
-]
-
 TOP = 3
 """Number of best models that the figure for the top checks."""
 

@@ -18,17 +18,6 @@ from venire.experiments.variations import StandIn, Variation
 from venire.ratings.data.statistics import student
 from venire.storage.transfer.delimited import write_rows
 
-__all__ = [
-    "FigureDifference",
-    "FigureMean",
-    "SimulationResult",
-    "conclusions",
-    "differences",
-    "means",
-    "simulation_document",
-    "write_csv",
-]
-
 _LEVEL = 0.95
 
 

@@ -18,15 +18,13 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, RECORDED, Origin, Shape
+from venire.arena.wording import money
 from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
 from venire.judges.providers.vendors import find_price
 from venire.orchestrator.policies import POLICIES
 from venire.prices import check_prices
 from venire.simulation.judge import load_profiles, model_name, parse_model
-from venire.wording import money
-
-__all__ = ["Axes", "StandIn", "Variation", "campaign_of", "cross", "simulated"]
 
 _SEEDS_APART = 1_000_003
 """Distance between the seeds of two runs, so that judges of neighbouring seeds share nothing across runs."""

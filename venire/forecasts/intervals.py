@@ -36,16 +36,6 @@ from venire.storage.plans import plans
 from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
 
-__all__ = [
-    "WANTED_HALF_WIDTHS",
-    "PlanIntervals",
-    "RemainingBattles",
-    "finite_or_none",
-    "intervals_document",
-    "plan_intervals",
-    "remaining_battles",
-]
-
 _TIMES = (0.5, 1.0, 2.0, 4.0)
 WANTED_HALF_WIDTHS = (50.0, 25.0, 15.0)
 """Half-widths in Elo points for which the price is reported."""

@@ -23,8 +23,6 @@ from venire.session import Session
 from venire.status import MIN_INSTRUCTIONS
 from venire.storage.plans import plans
 
-__all__ = ["DesignLimit", "PolicyReason", "design_limit", "explanation", "plan_document", "plan_warnings", "reasons"]
-
 _MAX_REASONS = 20
 
 

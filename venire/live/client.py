@@ -17,8 +17,6 @@ from venire.storage.read.selecting import Selected
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 
-__all__ = ["Owner", "SilentOwnerError", "current_status", "look"]
-
 T = TypeVar("T")
 
 _ANSWER_SECONDS = 20.0

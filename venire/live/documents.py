@@ -14,8 +14,6 @@ from venire.storage.read import frames
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.store import Store
 
-__all__ = ["audit_document", "board_document", "read_for_audit", "read_for_board", "with_pairs_seen"]
-
 
 def read_for_board(
     store: Store, campaign: CampaignRow, method: str | None, judge: str, category: str, people: str | None = None

@@ -24,8 +24,6 @@ from venire.storage.read.frames import CampaignRow
 from venire.storage.store.opening import open_unchanged
 from venire.storage.store.store import Store
 
-__all__ = ["Fit", "FitSource", "Fits", "Work"]
-
 _KEPT = 64
 _AT_ONCE = 2
 _GLANCE_SECONDS = 0.05

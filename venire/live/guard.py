@@ -18,8 +18,6 @@ from venire.arena.errors import InputError
 from venire.configs.env_file import environment
 from venire.judges.providers.base import SecretHolder
 
-__all__ = ["TOKEN_VARIABLE", "DoorAddress", "Guard", "parse_address"]
-
 TOKEN_VARIABLE = "VENIRE_SERVE_TOKEN"
 """Environment variable with the token to be asked for; without it one is drawn, and only the link brings it."""
 

@@ -22,8 +22,6 @@ from venire.storage.read.trial_table import TrialTable
 from venire.storage.store.opening import open_store, open_unchanged
 from venire.storage.store.store import Store
 
-__all__ = ["Library", "ReplacedError", "ServedStore"]
-
 IDLE_SECONDS = 30.0
 """How long a store at rest stays open after the last look: as long, no run can begin on it."""
 

@@ -25,8 +25,6 @@ from venire.pages.views.annotation import voting_page
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
-__all__ = ["Live", "PageMaker", "RenderedPage", "WaitingError", "refuse_without_packages"]
-
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
 

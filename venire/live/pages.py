@@ -34,8 +34,6 @@ from venire.pages.views import battle as battle_view
 from venire.pages.views import calls as calls_view
 from venire.simulation.requests import whole
 
-__all__ = ["Pages"]
-
 _PATIENCE_SECONDS = 1.0
 """How long a page waits for a computation before it says that it is under way."""
 

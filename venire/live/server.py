@@ -44,8 +44,6 @@ from venire.storage.read.selecting import Selected
 if TYPE_CHECKING:
     from venire.live.pages import Pages
 
-__all__ = ["Answers", "Pulse", "serve", "serve_pages"]
-
 SQL_AT_ONCE = 2
 HOLD_SECONDS = 60.0
 _STATUS_SECONDS = 1.0

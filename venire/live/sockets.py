@@ -8,8 +8,6 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["connect", "listening", "socket_path"]
-
 _MAX_PATH = 100
 """Length in bytes of a socket path that every Unix system accepts."""
 

@@ -28,8 +28,6 @@ from venire.storage.transfer.casting import (
     refuse_bad_group,
 )
 
-__all__ = ["MAX_VOTE_BYTES", "SubmittedVote", "UnknownBattleError", "Voting", "read_vote", "refuse_not_writable"]
-
 MAX_VOTE_BYTES = 64 * 1024
 """Of a vote as it is sent: a note has 2,000 characters, each of up to twelve bytes as JSON."""
 

@@ -24,8 +24,6 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
-__all__ = ["Anchors", "PlacedAnew", "joined", "place_anchors", "place_anew"]
-
 Codes = NDArray[np.int32]
 Prices = Callable[[Sequence[str], Sequence[str]], tuple[NDArray[np.float64], NDArray[np.float64]]]
 """Of models and instructions, what `PlanState` has as prices of instructions and of completions (nano-dollars)."""

@@ -39,8 +39,6 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
-__all__ = ["PlaceSettings", "PlacementBoard", "PreparedPlacement", "prepare", "with_model"]
-
 _MIN_ROUND, _MAX_ROUND = 10, 100
 
 

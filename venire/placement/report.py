@@ -23,8 +23,6 @@ from venire.reports.tables import RowTable, html_table
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
-__all__ = ["PlacementReport", "place_result"]
-
 
 @dataclass(frozen=True)
 class PlacementReport(RowTable):

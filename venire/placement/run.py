@@ -15,6 +15,7 @@ from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, InterimAnalysis, InterimRating
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.arena.wording import money
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors
 from venire.placement.board import PlacementBoard, PlaceSettings, PreparedPlacement, with_model
@@ -25,16 +26,6 @@ from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.judges.habits import planning_habits
 from venire.session import Session
-from venire.wording import money
-
-__all__ = [
-    "PlacementFeedback",
-    "PlacementForecast",
-    "forecast_placement",
-    "others_of",
-    "place_phase",
-    "placement_session",
-]
 
 _MODELS_TRIED = 5
 """Number of the board's models that are placed again to estimate the width of the interval."""

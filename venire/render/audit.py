@@ -5,14 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from venire.arena.wording import plain
 from venire.render.board import show_source_notes, show_table
 from venire.render.screen import FAILED
 from venire.reports.audit.audit import CHECKS, Audit, Word, word
 from venire.reports.audit.finding import Finding
 from venire.reports.wording import counted
-from venire.wording import plain
-
-__all__ = ["show_audit"]
 
 _MARKS: dict[Word, str] = {"worry": "WORRY", "unsure": "unsure", "fine": "fine", "not made": "-"}
 _ORDER: tuple[Word, ...] = ("worry", "unsure", "fine")

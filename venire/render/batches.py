@@ -9,11 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
+from venire.arena.wording import money, plain
 from venire.batches import BatchAtProvider
 from venire.render.screen import tabulate
-from venire.wording import duration, money, plain
-
-__all__ = ["show_batches", "show_batches_out", "show_providers"]
+from venire.wording import duration
 
 _STATES = {
     None: "not confirmed",

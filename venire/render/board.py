@@ -8,16 +8,13 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
-from venire.arena.wording import interval_text
+from venire.arena.wording import few, interval_text, plain
 from venire.ratings.methods.methods import METHODS
 from venire.render.grades import columns_by_width, show_edits, show_grades
 from venire.render.screen import FAILED, tabulate
 from venire.reports.board import Board, ModelRow
 from venire.reports.comparison import Comparison
-from venire.reports.wording import counted, elo_text, few, open_intervals_text, pairs_asked_text
-from venire.wording import plain
-
-__all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers", "show_source_notes", "show_table"]
+from venire.reports.wording import counted, elo_text, open_intervals_text, pairs_asked_text
 
 _NARROW = 111
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from venire.arena.wording import plain
 from venire.doctor import HealthFinding
 from venire.render.screen import FAILED
-from venire.wording import plain
-
-__all__ = ["show_health"]
 
 _STYLES = {"ok": "", "warning": "yellow", "problem": FAILED}
 

@@ -7,11 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
+from venire.arena.wording import plain
 from venire.render.screen import tabulate
 from venire.reports.figure_tables import figure_tables
-from venire.wording import plain
-
-__all__ = ["show_figures"]
 
 
 def show_figures(screen: Console, facts: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.console import Console
 
-from venire.arena.wording import interval_text
+from venire.arena.wording import few, interval_text, plain
 from venire.render.screen import tabulate
 from venire.reports.edits import EditContrast
 from venire.reports.graded_pairs import DIRECT, REFERENCE
@@ -21,10 +21,7 @@ from venire.reports.grades import (
     RankAgreementRow,
     ShareRow,
 )
-from venire.reports.wording import counted, few
-from venire.wording import plain
-
-__all__ = ["columns_by_width", "show_edits", "show_grades"]
+from venire.reports.wording import counted
 
 _MAX_GRADERS = 40
 _MAX_DROPPED = 10

@@ -8,13 +8,10 @@ from typing import Any
 from rich.console import Console
 
 from venire.arena.planning import InterimAnalysis, InterimRating
-from venire.arena.wording import interval_text
+from venire.arena.wording import few, interval_text, money, plain
 from venire.render.screen import tabulate
-from venire.reports.wording import counted, elo_text, few
+from venire.reports.wording import counted, elo_text
 from venire.status import MIN_INSTRUCTIONS, analysis_of
-from venire.wording import money, plain
-
-__all__ = ["format_interim", "format_last_interim", "show_interim", "show_rounds"]
 
 _MAX_SHOWN = 10
 """Analyses that are shown, first and last among them."""

@@ -16,6 +16,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis
+from venire.arena.wording import few, money, plain
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseLosses
@@ -34,7 +35,6 @@ from venire.render.status import (
     show_spending,
     unanswered_hint,
 )
-from venire.reports.wording import few
 from venire.session import Embedded, Session
 from venire.status import (
     failed_steps,
@@ -47,20 +47,10 @@ from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability
 from venire.telemetry import run_events
-from venire.wording import duration, is_reported_round, money, plain, retries
+from venire.wording import duration, is_reported_round, retries
 
 if TYPE_CHECKING:
     from venire.live.guard import Guard
-
-__all__ = [
-    "EXIT_CODES",
-    "announcer",
-    "fast_loop",
-    "interim_printer",
-    "run_pilot",
-    "show_next_steps",
-    "show_outcome",
-]
 
 EXIT_CODES = {
     Ending.COMPLETE: 0,

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
+from venire.arena.wording import plain
 from venire.ratings.inference.options import option_flag
 from venire.ratings.methods.methods import Method
 from venire.storage.transfer.exporting import FORMS, RATINGS, TABLES
 from venire.storage.transfer.formats.entry import Format
-from venire.wording import plain
-
-__all__ = ["format_uses", "show_formats", "show_methods"]
 
 _VERBS = {"texts": "import", "verdicts": "rate", "written": "export"}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
-from venire.arena.wording import interval_text
+from venire.arena.wording import interval_text, money, plain
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
@@ -19,12 +19,9 @@ from venire.ratings.design.placement import PlacedElo, Placement
 from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
 from venire.render.screen import progress, tabulate, warning_printer
 from venire.session import Embedded, Session
-from venire.wording import money, plain
 
 if TYPE_CHECKING:
     from venire.live.guard import Guard
-
-__all__ = ["run_placement", "show_placed"]
 
 
 def run_placement(

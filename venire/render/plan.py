@@ -11,6 +11,7 @@ from rich.console import Console
 
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettings
 from venire.arena.records import Shape
+from venire.arena.wording import few, money, plain
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
 from venire.judges import PROTOCOLS, REASONS_TOKENS
@@ -24,14 +25,12 @@ from venire.orchestrator.run.takeover import Takeover
 from venire.ratings.design.interval_forecast import DEFAULT_SPREAD
 from venire.render.screen import tabulate
 from venire.render.status import format_spending, show_recovered
-from venire.reports.wording import counted, few
+from venire.reports.wording import counted
 from venire.session import Session
 from venire.status import stop_rules
 from venire.storage.read import frames
 from venire.storage.store.recovery import recovered
-from venire.wording import duration, money, plain
-
-__all__ = ["show_forecast", "show_intervals", "show_plan", "show_reasons"]
+from venire.wording import duration
 
 _MAX_JUDGES = 8
 _LONG_INPUT_POLICY = {

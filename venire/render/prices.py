@@ -6,11 +6,9 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
+from venire.arena.wording import money, plain
 from venire.judges.providers.vendors import KnownModel
 from venire.render.screen import tabulate
-from venire.wording import money, plain
-
-__all__ = ["show_prices"]
 
 
 def show_prices(screen: Console, found: Mapping[str, KnownModel | None], table: str | None) -> None:

@@ -7,11 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
+from venire.arena.wording import plain
 from venire.judges import PROTOCOLS
 from venire.prompts import PromptDifference, RenderedRequest
-from venire.wording import plain
-
-__all__ = ["show_differences", "show_prompts", "show_request", "show_sources"]
 
 _DIGITS = 12
 """Of a prompt's digest."""

@@ -9,13 +9,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from venire.arena.wording import plain
 from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
 from venire.orchestrator.run.reparse import Reread
 from venire.reading import ParseSummary, ReparseSummary, example_document, label_word
 from venire.render.screen import tabulate
-from venire.wording import plain
-
-__all__ = ["parse_progress", "reread_progress", "show_dialects", "show_parsed", "show_reparsed"]
 
 
 def show_parsed(screen: Console, summary: ParseSummary) -> None:

@@ -16,10 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
-from venire.wording import duration, is_reported_round, money, plain, retries
-
-__all__ = ["FAILED", "console", "counting", "progress", "show_pages_hint", "tabulate", "warning_printer"]
-
+from venire.arena.wording import money, plain
+from venire.wording import duration, is_reported_round, retries
 
 FAILED = "bold red"
 """The style of what failed or worries; the words say so too, since pipes and NO_COLOR have none."""

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
+from venire.arena.wording import money, plain
 from venire.experiments.contestants import ContestantField
 from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.results import FigureMean, conclusions, means
 from venire.experiments.variations import StandIn, Variation
 from venire.render.screen import tabulate
-from venire.wording import duration, money, plain
-
-__all__ = ["show_simulation"]
+from venire.wording import duration
 
 _ALWAYS = ("error", "pearson", "spearman", "kendall", "top", "half_width", "coverage")
 _COSTS = ("calls", "dollars", "seconds", "unreadable")

@@ -20,29 +20,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from venire.arena.wording import money, plain
 from venire.live.client import Owner, SilentOwnerError
 from venire.render.batches import show_batches_out
 from venire.render.interim import format_last_interim, show_rounds
 from venire.render.screen import FAILED, tabulate
 from venire.storage.read.judge_quality import JudgeReadability
 from venire.storage.store.journal import Recovered
-from venire.wording import duration, money, plain, retries, set_aside
-
-__all__ = [
-    "MIN_READABLE",
-    "failure_summary",
-    "format_spending",
-    "open_page",
-    "show_drift",
-    "show_failed",
-    "show_long_input",
-    "show_readability",
-    "show_recovered",
-    "show_run",
-    "show_spending",
-    "show_status",
-    "unanswered_hint",
-]
+from venire.wording import duration, retries, set_aside
 
 MIN_READABLE = 0.9
 _APART = 0.05

@@ -12,13 +12,11 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
+from venire.arena.wording import money, plain
 from venire.render.screen import tabulate
 from venire.storage.care.checking import Checked
 from venire.storage.read.selecting import Selected
 from venire.storage.transfer.merging import KINDS, Merged
-from venire.wording import money, plain
-
-__all__ = ["cell_text", "show_checked", "show_merged", "show_relations", "show_rows"]
 
 _GAP = "  "
 

@@ -7,12 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from venire.arena.wording import interval_text
+from venire.arena.wording import few, interval_text
 from venire.boards.rate import Source
 from venire.ratings.inference.options import Options, option_flag
-from venire.reports.wording import counted, few, open_intervals_text, pairs_asked_text
-
-__all__ = ["asked_options", "board_notes"]
+from venire.reports.wording import counted, open_intervals_text, pairs_asked_text
 
 _FLAGS = {"mapping": "--map", "values": "--value", "form": "--format"}
 """Of a source, where the command line calls a field otherwise."""

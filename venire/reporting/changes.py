@@ -17,8 +17,6 @@ from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.reports.wording import counted
 
-__all__ = ["changes_section"]
-
 
 def changes_section(source: Source, before: Source, method: str, level: float) -> dict[str, Any]:
     """Each model of both, rated in each by its battles against the models of both, and the difference.

@@ -12,6 +12,7 @@ from typing import Any
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.keys import prompt_digest
+from venire.arena.wording import few
 from venire.boards.audit import case_of, case_of_campaign
 from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read, select_verdicts
 from venire.judges import PROTOCOLS
@@ -27,7 +28,7 @@ from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
 from venire.reports.board import Board
 from venire.reports.chart_data import cost_rows
 from venire.reports.figure_tables import figure_tables
-from venire.reports.wording import counted, few
+from venire.reports.wording import counted
 from venire.status import rounds_document
 from venire.storage.read import frames
 from venire.storage.read.activity import campaign_settings, run_history
@@ -35,8 +36,6 @@ from venire.storage.read.readings import asked_judges, prompt_texts
 from venire.storage.read.trial_table import TrialTable, categories
 from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
-
-__all__ = ["FORMAT", "report_document"]
 
 FORMAT = 1
 """The version of the document's form."""

@@ -15,8 +15,6 @@ from venire.storage.read.trial_details import TrialDetail, completions, instruct
 from venire.storage.read.trial_table import TrialFilter, TrialRow, TrialTable
 from venire.storage.store.store import Store
 
-__all__ = ["closest_pair", "example_battles"]
-
 _LOOKED_AT = 2_000
 _EACH = 2
 _MAX_TRIALS = 12

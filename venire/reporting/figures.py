@@ -16,8 +16,6 @@ from venire.pages.charts import drawer, picture
 from venire.ratings.inference.options import Options
 from venire.reports.charts import CHART_KINDS
 
-__all__ = ["write_figures"]
-
 
 def write_figures(
     source: Source, folder: Path, *, method: str | None = None, options: Options | None = None

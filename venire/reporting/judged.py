@@ -22,8 +22,6 @@ from venire.storage.read.judge_quality import served_models
 from venire.storage.read.trial_table import TrialTable
 from venire.storage.store.store import Store
 
-__all__ = ["agreement_rows", "judge_ratings", "judge_rows", "reliability", "verdict_digest"]
-
 _EDGES = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 
 

@@ -8,14 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.arena.wording import few
 from venire.boards.rate import Verdicts
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, missing_data
 from venire.reporting.sentences import WHY, short
 from venire.reports.comparison import Comparison
-from venire.reports.wording import few
-
-__all__ = ["methods_section"]
 
 _CHOSEN = (
     "bradley-terry",

@@ -8,20 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.arena.wording import interval_text
-from venire.reports.wording import counted, few
-from venire.wording import money
-
-__all__ = [
-    "DEFINITIONS",
-    "ORIGINS",
-    "QUESTIONS",
-    "WHY",
-    "answer",
-    "cost_text",
-    "elo_with_interval",
-    "short",
-]
+from venire.arena.wording import few, interval_text, money
+from venire.reports.wording import counted
 
 ORIGINS: Mapping[str, str] = {
     "real": "the verdicts are real: models were asked as judges",

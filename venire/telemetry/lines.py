@@ -14,8 +14,6 @@ import orjson
 from venire.arena.errors import InputError
 from venire.orchestrator.recording.events import Event
 
-__all__ = ["EventLog"]
-
 _SECONDS = 0.2
 """How long an event may wait to be written; the thread is not woken for single events."""
 

@@ -26,8 +26,6 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from venire.orchestrator.recording.events import Event
 
-__all__ = ["TRIALS_A_SECOND", "OpenTelemetryExporter"]
-
 TRIALS_A_SECOND = 10
 """Maximum of traced settled trials a second, and of failed trials; OTEL_TRACES_SAMPLER, if set, replaces it."""
 

@@ -10,8 +10,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 from venire.arena.errors import InputError
 from venire.orchestrator.recording.events import Event
 
-__all__ = ["PrometheusExporter"]
-
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0, 300.0)
 
 

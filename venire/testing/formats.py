@@ -18,8 +18,6 @@ from venire.storage.transfer.exporting import export_format
 from venire.storage.transfer.formats import FORMATS, Format, read_verdicts
 from venire.storage.transfer.formats.texts import Record
 
-__all__ = ["check_format"]
-
 _CAMPAIGN = """
 name = "small"
 [data]

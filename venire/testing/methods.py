@@ -12,8 +12,6 @@ from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, rate
 
-__all__ = ["check_method"]
-
 _STRENGTHS = np.array([-1.2, -0.6, 0.0, 0.7, 1.4])
 _MODELS = ("c", "e", "a", "d", "b")
 """Ordered by strength, which is not the order of their names."""

@@ -11,8 +11,6 @@ from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.arena.scale import ELO_MEAN, LOGITS_PER_POINT
 from venire.orchestrator.policies import POLICIES
 
-__all__ = ["check_policy"]
-
 _MODELS = tuple(f"m{n}" for n in range(8))
 _INSTRUCTIONS = tuple(f"i{n}" for n in range(12))
 _ELO = {model: ELO_MEAN + 60 * n for n, model in enumerate(_MODELS)}

@@ -29,8 +29,6 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.chat_requests import chat_request_of
 from venire.simulation.rehearsal import answer_to, check_rehearsal
 
-__all__ = ["check_protocol"]
-
 _READING = {
     Shape.PAIR: Preference,
     Shape.SINGLE: Grade,

@@ -11,8 +11,6 @@ from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers import PROVIDERS, Endpoint, Provider
 
-__all__ = ["check_provider"]
-
 _KEY = "sk-a-key-of-the-contract-1234567890"
 _QUESTION = Request(({"role": "user", "content": "1 or 2? \N{SNOWMAN}"},), max_tokens=64, temperature=0.0, seed=7)
 _FAULTS: tuple[tuple[int, dict[str, str], Fault], ...] = (

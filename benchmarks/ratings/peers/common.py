@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Battles", "Call", "Tasks", "drive"]
-
 Call = Callable[[], Any]
 """The timed call: from prepared arrays or labels to an array of figures."""
 

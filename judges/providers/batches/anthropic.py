@@ -23,8 +23,6 @@ from venire.judges.providers.batches.http_batches import HttpBatches, path_of, p
 from venire.judges.providers.faults import failure
 from venire.judges.providers.replies import count, member, string
 
-__all__ = ["AnthropicBatches", "read_result_line"]
-
 _FIRST, _LAST = b'{"requests":[', b"]}"
 _PAGE = 1000
 _UNKNOWN_STATUS = 500

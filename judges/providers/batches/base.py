@@ -15,8 +15,6 @@ from typing import Protocol
 
 from venire.arena.records import Reply
 
-__all__ = ["CLOCK_SKEW", "BatchAnswer", "BatchLimits", "BatchProvider", "BatchState", "BatchStatus"]
-
 CLOCK_SKEW = timedelta(minutes=10)
 """How much earlier than we a provider may date a batch, where nothing says what its clock shows."""
 

@@ -11,8 +11,6 @@ from venire.judges.providers.batches.openai import OpenAIBatches
 from venire.judges.providers.batches.together import TogetherBatches
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["FORMS", "open_chat_batches"]
-
 FORMS: Mapping[str, Callable[[Endpoint], OpenAIBatches]] = {
     "openai": OpenAIBatches,
     "mistral": MistralBatches,

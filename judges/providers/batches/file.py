@@ -30,8 +30,6 @@ from venire.judges.providers.batches.openai import chat_line, read_answer_line
 from venire.judges.providers.faults import failure, refusal
 from venire.judges.providers.replies import read_reply
 
-__all__ = ["FileBatches"]
-
 _WAVE, _ANSWERED, _REFUSED, _CANCELLED = ".jsonl", ".answered.jsonl", ".refused.txt", ".cancelled"
 _ENDINGS = (_WAVE, _ANSWERED, _REFUSED, _CANCELLED)
 _NOT_FOUND = 404

@@ -23,8 +23,6 @@ from venire.judges.providers.batches.http_batches import HttpBatches, is_safe, p
 from venire.judges.providers.faults import failure
 from venire.judges.providers.replies import member, string
 
-__all__ = ["GeminiBatches", "read_response_line"]
-
 _INLINE_LINES, _INLINE_BYTES = 100, 1_000_000
 _PAGE = 20
 _UNKNOWN_STATUS = 500

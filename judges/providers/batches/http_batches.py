@@ -31,8 +31,6 @@ from venire.judges.providers.faults import failure, refusal, short
 from venire.judges.providers.http_provider import merge_headers
 from venire.judges.providers.rate_limit_headers import date_of
 
-__all__ = ["HttpBatches", "is_safe", "path_of", "pieces_of", "text_of", "time_of"]
-
 _PIECE = 2**16
 _ACCEPT = {"Accept": "application/json"}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

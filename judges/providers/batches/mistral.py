@@ -18,8 +18,6 @@ from venire.judges.providers.batches.http_batches import path_of, text_of, time_
 from venire.judges.providers.batches.openai import CHAT, NAME, OpenAIBatches, id_of
 from venire.judges.providers.replies import count, member, string
 
-__all__ = ["MistralBatches"]
-
 _PAGE = 100
 _HOURS = 24
 _ENDED: Mapping[str, str] = {"SUCCESS": "", "TIMEOUT_EXCEEDED": "expired", "CANCELLED": "cancelled"}

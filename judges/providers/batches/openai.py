@@ -23,8 +23,6 @@ from venire.judges.providers.faults import failure
 from venire.judges.providers.replies import count, member, read_reply, string
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["CHAT", "NAME", "OpenAIBatches", "chat_line", "id_of", "read_answer_line", "state_of"]
-
 NAME = "venire"
 """The key of the metadata that has a batch's name."""
 

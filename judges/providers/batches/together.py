@@ -18,8 +18,6 @@ from venire.judges.providers.batches.http_batches import text_of, time_of
 from venire.judges.providers.batches.openai import CHAT, OpenAIBatches, id_of, state_of
 from venire.judges.providers.replies import member, string
 
-__all__ = ["TogetherBatches"]
-
 _ENDING = ".jsonl"
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 # Both spellings occur in its own client.

@@ -21,8 +21,6 @@ from venire.storage.transfer.formats.entry import (
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, digest_id, rows
 
-__all__ = ["ALPACA_EVAL"]
-
 DIALECTS = (
     VerdictDialect(
         "alpaca-eval",

@@ -19,8 +19,6 @@ from venire.arena.errors import InputError
 from venire.storage.transfer.delimited import write_rows
 from venire.storage.transfer.formats.source import TableFile, open_table
 
-__all__ = ["Annotated", "open_annotated"]
-
 _ROWS = 2000
 _TEXT: dict[str, Any] = {"encoding": "utf-8", "newline": ""}
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -25,7 +25,6 @@ from venire.arena.records import Status
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats.columns import (
     NOT,
-    UNNAMED_JUDGE,
     columns_of,
     condition,
     encode,
@@ -39,8 +38,6 @@ from venire.storage.transfer.formats.columns import (
     with_synonyms,
 )
 from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
-
-__all__ = ["UNNAMED_JUDGE", "BattleTable", "read_battle_table", "read_battles"]
 
 _PLAIN = ("model_a", "model_b", "winner")
 _SHOWN = ("first", "second", "verdict")

@@ -18,8 +18,6 @@ from venire.storage.transfer.formats.entry import ExportOptions, Format, Part
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, joined, messages, rows, turns_of
 
-__all__ = ["AM_ELO", "CHATBOT_ARENA", "SOFT_ELO"]
-
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
 _BATTLE = {"judge": ("judge",), "instruction_id": (*INSTRUCTION_IDS, "id")}
 """An `id` may number the rows: a column of questions comes first."""

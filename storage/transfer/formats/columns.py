@@ -20,19 +20,6 @@ from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.storage.transfer.formats.source import TableFile
 
-__all__ = [
-    "NOT",
-    "UNNAMED_JUDGE",
-    "Where",
-    "columns_of",
-    "condition",
-    "encode",
-    "feature_cells",
-    "plain_numbers",
-    "refuse_bad_features",
-    "scaled",
-]
-
 UNNAMED_JUDGE = "unnamed"
 """The one judge of a table that has no judge column."""
 

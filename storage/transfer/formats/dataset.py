@@ -14,8 +14,6 @@ import duckdb
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.entry import ExportOptions, Format, Part, refuse_without_verdicts, statement
 
-__all__ = ["DATASET"]
-
 _SIZES = (
     *("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B"),
     *("10B<n<100B", "100B<n<1T", "n>1T"),

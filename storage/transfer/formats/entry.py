@@ -20,19 +20,6 @@ from venire.storage.store.connection import query
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Reader
 
-__all__ = [
-    "ExportOptions",
-    "ExportWriter",
-    "Format",
-    "Part",
-    "file_name",
-    "names",
-    "prepare",
-    "refuse_unknown",
-    "refuse_without_verdicts",
-    "statement",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:

@@ -36,8 +36,6 @@ from venire.storage.transfer.formats.source import TableFile, TableSource, conne
 _NAMED = ("model", "model_a", "model_b", "winner", "judge")
 """Our columns of names, around which spaces say nothing."""
 
-__all__ = ["ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
-
 
 @dataclass(frozen=True, slots=True)
 class VerdictDialect:

@@ -22,8 +22,6 @@ from venire.storage.transfer.formats.entry import (
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, rows
 
-__all__ = ["LLM_COMPARATOR"]
-
 DIALECTS = (
     VerdictDialect(
         "llm-comparator",

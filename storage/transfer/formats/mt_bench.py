@@ -12,8 +12,6 @@ from venire.storage.transfer.formats.entry import ExportOptions, Format, Part, f
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, Skipped, TextRow, joined, messages, rows, turns_of
 
-__all__ = ["ARENA_HARD", "MT_BENCH", "read"]
-
 _JUDGE, _QUESTION, _TURN = ("judge",), ("question_id",), ("turn",)
 
 _MT_BENCH_DIALECTS = (

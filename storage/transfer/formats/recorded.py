@@ -24,8 +24,6 @@ from venire.arena.records import Shape
 from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
-__all__ = ["COLUMNS", "RecordedJudgment", "read_recorded"]
-
 _SHOWN = {Shape.PAIR: ("first", "second"), Shape.SINGLE: ("model",), Shape.LIST: ("models",)}
 _SCORES = ("score_first", "score_second")
 COLUMNS = (

@@ -28,8 +28,6 @@ from venire.arena.hints import setting_of
 from venire.storage.transfer.delimited import is_neutralised, restored, restored_sql
 from venire.storage.transfer.memory import MemoryTable
 
-__all__ = ["TableFile", "TableSource", "connect", "open_table"]
-
 TableSource = Path | MemoryTable
 """A file by its path, or a table in memory; as text, the name by which messages call it."""
 

@@ -26,8 +26,6 @@ from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
-__all__ = ["MAX_ELO", "read", "read_reference", "unrated"]
-
 _ROWS = 1000
 
 

@@ -15,8 +15,6 @@ from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.source import open_table
 
-__all__ = ["Reader", "Record", "Skipped", "TextRow", "digest_id", "joined", "messages", "rows", "split", "turns_of"]
-
 _ROWS = 500
 _HEADING = re.compile(r"^\[turn (\d+)\]\n", re.MULTILINE)
 

@@ -15,7 +15,8 @@ from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.am_elo.robustness import Perturbation, Robustness, f1_score, inconsistency, robustness
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.bradley_terry import SeparatedError, m_elo
+from venire.ratings.pairwise.bradley_terry import m_elo
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.online import online_elo
 
 Arena = Callable[..., Comparisons]

@@ -11,7 +11,8 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons, hard_targets, soft_targets
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.soft_elo.cross_validation import smooth_labels
 
 

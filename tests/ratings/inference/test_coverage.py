@@ -11,7 +11,8 @@ from scipy.special import expit
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.inference.bootstrap import bootstrap_battles, bootstrap_clusters
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.components import SeparatedError
 
 Vector = NDArray[np.float64]
 NAMES = ("a", "b", "c", "d", "e")

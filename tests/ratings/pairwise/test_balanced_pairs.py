@@ -16,7 +16,8 @@ from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 
 Matrix = NDArray[np.float64]
 

@@ -20,15 +20,9 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise import solvers
-from venire.ratings.pairwise.bradley_terry import (
-    NotConvergedError,
-    SeparatedError,
-    bradley_terry,
-    bradley_terry_wins,
-    counts_log_likelihood,
-)
-from venire.ratings.pairwise.components import strong_components, strong_components_of, weak_components
-from venire.ratings.pairwise.solvers import curve_of
+from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins, counts_log_likelihood
+from venire.ratings.pairwise.components import SeparatedError, strong_components, strong_components_of, weak_components
+from venire.ratings.pairwise.solvers import NotConvergedError, curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 
 Table = Callable[..., Battles]

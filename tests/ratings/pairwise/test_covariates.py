@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise import regression
-from venire.ratings.pairwise.bradley_terry import SeparatedError
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.covariates import covariates, position_covariate
 from venire.ratings.pairwise.regression import CovariateSeparatedError, derivatives, regression_rows, residuals

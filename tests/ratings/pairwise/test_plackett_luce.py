@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tests.ratings.elections import ballot_table
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.plackett_luce import ChoiceLikelihood, plackett_luce, ranked_places
 from venire.ratings.pairwise.solvers import NotConvergedError
 

@@ -15,7 +15,8 @@ from scipy.optimize import linprog, minimize
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 
 Method = Callable[..., TieRatings]

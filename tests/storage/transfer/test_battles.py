@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battle_table, read_battles
+from venire.storage.transfer.formats.battles import read_battle_table, read_battles
+from venire.storage.transfer.formats.columns import UNNAMED_JUDGE
 
 HEADER = "model_a,model_b,winner"
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from venire.arena.choices import TableKind
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.transfer.formats.source import open_table
-from venire.storage.transfer.formats.tables import TableKind, read, unrated
+from venire.storage.transfer.formats.tables import read, unrated
 
 Write = Callable[[str, str], Path]
 

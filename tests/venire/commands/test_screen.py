@@ -17,6 +17,7 @@ from rich.console import Console
 
 from venire.arena.battles import Statistics
 from venire.arena.records import Origin
+from venire.arena.wording import money, plain
 from venire.boards.rate import rate
 from venire.cli.options import write_json
 from venire.configs.loading import load_campaign
@@ -27,7 +28,7 @@ from venire.render.screen import progress, tabulate
 from venire.reports.board import build
 from venire.session import Session
 from venire.storage.transfer.formats.battles import read_battles
-from venire.wording import is_reported_round, money, plain
+from venire.wording import is_reported_round
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

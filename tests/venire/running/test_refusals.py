@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.venire.running.test_routes import CALLS, KEYS, Front, fronted, judge, keys, rows
+from tests.venire.running.test_routes import CALLS, KEYS, Front, fronted, judge, rows
 from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
-
-__all__ = ["keys"]
 
 pytestmark = pytest.mark.usefixtures("keys")
 

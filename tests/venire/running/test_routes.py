@@ -114,12 +114,6 @@ def fronted(
             thread.join()
 
 
-@pytest.fixture
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-
-
 def judge(url: str, more: str) -> str:
     return f'[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nbase_url = "{url}"\nconcurrency = 4\n{more}\n'
 

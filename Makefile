@@ -25,7 +25,7 @@ help:
 	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
 	@echo "make bench-ratings  ratings from pairs beside other libraries: docs/performance.md; bench-ratings-peers sets those up"
-	@echo "make bench-policies  what each policy makes of the same verdicts, beside the best possible: docs/design/policies.md"
+	@echo "make bench-policies  what each policy makes of the same verdicts, beside the best possible: docs/policies.md"
 	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-refusals, bench-simulated, bench-widths, bench-placing, bench-page, bench-report, bench-batches, bench-partitions   measurements, see benchmarks/README.md"
 	@echo "make coverage  how often intervals hold the truth of simulated worlds: docs/ratings.md, docs/judges.md (REPLICATES=300)"
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"

@@ -1,6 +1,6 @@
 """Context windows: whether a request fits one, decided before it is sent, and truncation of texts that do not.
 
-A request that is declared to fit does fit, as far as its tokens can be counted here (docs/long-input.md). A truncated
+A request that is declared to fit does fit, as far as its tokens can be counted here (docs/prompts.md). A truncated
 text keeps the fence of the whole text, and marks within it where something is missing.
 """
 

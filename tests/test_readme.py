@@ -112,7 +112,8 @@ def test_the_json_shown_has_the_shape_of_a_real_one(tmp_path: Path) -> None:
     table = tmp_path / "battles.csv"
     table.write_text(OWN_BATTLES, encoding="utf-8")
     board = venire.rate(table).to_json()
-    (text,) = (one for name, one in FENCED.findall((ROOT / "docs" / "board.md").read_text(encoding="utf-8")) if name)
+    page = (ROOT / "docs" / "documents.md").read_text(encoding="utf-8")
+    text = next(block for language, block in FENCED.findall(page) if language == "json")
     assert shape(json.loads(text)) == shape(board)
     assert json.loads(text)["diagnostics"] == board["diagnostics"]
 

@@ -1,4 +1,4 @@
-"""The systems of AlpacaEval that people rated, and a simulated judge of their completions; docs/design/placing.md."""
+"""The systems of AlpacaEval that people rated, and a simulated judge of their completions; docs/policies.md#a-new-model-on-a-known-scale."""
 
 from __future__ import annotations
 

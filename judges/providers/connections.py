@@ -1,7 +1,7 @@
 """Connections to an endpoint: how they are opened, and what it means when they fail.
 
 HTTP is spoken by reqwest, hyper and rustls (in Rust, on threads of their own) through the bindings of `ry`. Why these
-and not another client, with what each was seen to do: `docs/design/transport.md`.
+and not another client, with what each was seen to do: `docs/decisions.md#the-transport`.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ _BEYOND = _kinds(
     ("beyond the first plane", "[\U00010000-\U0010ffff]", "🎉", 3.0),
 )
 TOKEN_KINDS = (*_ASCII, *_BEYOND)
-"""The weights of pieces of a text. Fitted to cl100k_base; docs/long-input.md gives the error."""
+"""The weights of pieces of a text. Fitted to cl100k_base; docs/prompts.md gives the error."""
 
 MARGIN = 1.3
 """The weight of a text times this is not below its count for 99 of 100 texts, in each of three vocabularies."""

@@ -127,7 +127,7 @@ EVENTS: Mapping[str, EventKind] = {
     ),
     "events.lost": EventKind("So many events before this one could not be written to this file.", ("count",)),
 }
-"""Every event by name; docs/events.md shows the same."""
+"""Every event by name; docs/documents.md#events shows the same."""
 
 
 class Events:

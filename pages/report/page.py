@@ -23,7 +23,7 @@ _POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none
 
 
 def report_html(document: Mapping[str, Any]) -> str:
-    """The page of a report's document (docs/report.md): self-contained, and safe whatever the texts in it are."""
+    """The page of a report's document (docs/pages.md#report): self-contained, and safe whatever the texts in it are."""
     style = files("venire.pages").joinpath("templates/report/report.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     board = document["board"]

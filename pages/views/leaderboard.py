@@ -13,7 +13,7 @@ from venire.storage.read.trial_table import TrialFilter, categories
 
 
 def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """The values of the leaderboard's page, from a board's document (docs/board.md) and how it was chosen."""
+    """The values of the leaderboard's page, from a board's document (docs/documents.md) and how it was chosen."""
     models = {one.name: one for one in known_models(here.store)}
     rows = board["models"]
     ends = scale(rows)

@@ -77,7 +77,7 @@ class _CurveFit:
 
 
 def balanced_pairs(data: Comparisons) -> BalancedPairs:
-    """Rate the models of `data`, which chains of wins must connect both ways; docs/design/stopping.md.
+    """Rate the models of `data`, which chains of wins must connect both ways; docs/planning.md#when-is-enough.
 
     Errors are clustered where the data has clusters, else by row, and include the error of the lapse rate. Raises
     `SeparatedError` as Bradley-Terry does, and `NotConvergedError`.

@@ -39,9 +39,7 @@ def show_formats(screen: Console, formats: Mapping[str, Format]) -> None:
         screen.print(f"{'':<{width}}  for venire {', '.join(verbs)}{written}", style="dim")
     tables = f"{', '.join((*TABLES, RATINGS))} as {', '.join(f'.{form}' for form in FORMS)}"
     screen.print(f"\nvenire export writes tables as well: {tables}", style="dim")
-    screen.print(
-        "fields of each: docs/formats.md, docs/export.md; tables of our own columns need no format", style="dim"
-    )
+    screen.print("fields of each: docs/formats.md; tables of our own columns need no format", style="dim")
 
 
 def format_uses(form: Format) -> dict[str, bool]:

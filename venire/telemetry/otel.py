@@ -1,6 +1,6 @@
 """A run as OpenTelemetry traces and metrics, sent to a collector by OTLP over HTTP.
 
-Attributes follow the semantic conventions for generative AI where these define a name: see docs/events.md.
+Attributes follow the semantic conventions for generative AI where these define a name: see docs/documents.md#events.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from venire.arena.clock import VirtualClock
 from venire.orchestrator.recording.events import EVENTS, Event, Events
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "events.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "documents.md"
 ROW = re.compile(r"^\| `([a-z.]+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
 
@@ -63,7 +63,7 @@ def test_in_a_run_a_wrong_event_costs_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_page_of_events_says_what_the_table_says() -> None:
-    text = PAGE.read_text(encoding="utf-8").partition("## Names")[2].partition("\n## ")[0]
+    text = PAGE.read_text(encoding="utf-8").partition("### Names of events")[2].partition("\n### ")[0]
     rows = ROW.findall(text)
     page = {name: (told, tuple(re.findall(r"`([a-z_]+)`", fields))) for name, told, fields in rows}
     assert page == {name: (kind.meaning, kind.fields) for name, kind in EVENTS.items()}

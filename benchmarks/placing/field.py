@@ -1,4 +1,4 @@
-"""The systems of AlpacaEval that people rated, and a simulated judge of their completions; docs/policies.md#a-new-model-on-a-known-scale."""
+"""The systems of AlpacaEval that people rated, and a simulated judge of their completions; docs/policies.md."""
 
 from __future__ import annotations
 

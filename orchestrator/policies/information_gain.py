@@ -21,7 +21,7 @@ PRIOR = 1.0
 """Standard deviation of a rating in logits before anything was asked."""
 OPPONENT_SD = 0.2
 """Logits: how far a rating that is held may be off for one pair of models. A model that is placed by its nearest
-opponent alone inherits all of that; docs/policies.md#a-new-model-on-a-known-scale has what one, several and all opponents come to."""
+opponent alone inherits all of that; docs/policies.md has what one, several and all opponents come to."""
 _DRAWS = 256
 
 Vector = NDArray[np.float64]

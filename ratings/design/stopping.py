@@ -115,7 +115,7 @@ def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
 def interim_analysis(
     battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False
 ) -> InterimAnalysis:
-    """Interim analysis of `models`: current ratings, and the first rule of `stop` that holds; docs/planning.md#when-is-enough.
+    """Interim analysis of `models`: current ratings, and the first rule of `stop` that holds; docs/planning.md.
 
     The rules, in this order: the number of judged battles, the width of every model's interval, the top models known,
     the whole order known. The last three need 20 instructions. Any verdicts give a result. `even` rates as if all pairs

@@ -1,4 +1,4 @@
-"""The edit protocol: an editor writes a completion again with one change, such as an echo (docs/protocols.md#edited-completions).
+"""The edit protocol: an editor writes a completion again with one change, such as an echo (docs/protocols.md).
 
 What comes back is an edited copy of the completion, and no verdict. The prompt says what is changed; that of this
 folder makes an echo, as in Remeli and Hardt 2026.

@@ -254,6 +254,23 @@ def test_every_file_keeps_to_its_floor() -> None:
     assert [fault for path, source in files.items() for fault in violations(path, source)] == []
 
 
+def test_the_page_says_who_may_import_whom() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    said = {
+        room: set(below.split(", "))
+        for room, below in re.findall(r"(?m)^ (\w+) +may import +([\w, ]*\w)(?: {3}|$)", page)
+    }
+    assert said == {room: BELOW[room] for room in said} != {}
+    homes = page.partition("Each large library")[2].partition("enforces all of this")[0]
+    assert [
+        home
+        for library, places in HOMES.items()
+        if re.search(rf"\b{library}\b", homes)
+        for home in places
+        if home.rstrip("/").removesuffix("ray_") not in homes
+    ] == []
+
+
 def climbs(room: str, files: dict[str, str]) -> list[str]:
     """Imports within a room that go sideways or upwards, and modules outside of its packages."""
     row = {package: number for number, packages in enumerate(PACKAGES[room]) for package in packages}

@@ -148,6 +148,22 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{page.name}: no heading {link}"
 
 
+ROOMS = ("arena", "configs", "judges", "storage", "ratings", "orchestrator", "simulation", "reports", "pages", "venire")
+PART = re.compile(rf"(?:{'|'.join(ROOMS)}|tests|benchmarks|examples)/[\w/.-]*")
+
+
+@pytest.mark.parametrize("page", PAGES[:2] + PAGES[3:], ids=lambda page: page.name)  # the changelog names what is gone
+def test_every_part_of_the_house_that_is_named_is_there(page: Path) -> None:
+    named = [text.partition("::")[0] for text in INLINE.findall(FENCED.sub("", page.read_text(encoding="utf-8")))]
+    parts = [name for name in named if PART.fullmatch(name)]
+    assert [name for name in parts if not (ROOT / name).exists()] == []
+
+
+def test_the_rooms_of_the_architecture_are_those_of_the_house() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [room for room in ROOMS if f"`{room}" not in page] == []
+
+
 def test_no_figure_of_agreement_stands_without_its_origin() -> None:
     for page in PAGES:
         for line in page.read_text(encoding="utf-8").splitlines():

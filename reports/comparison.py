@@ -20,7 +20,7 @@ from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
 from venire.ratings.pairwise.components import largest_group, ranked_values
-from venire.reports.board import order_by_wins, outside_ratings
+from venire.reports.board.model_rows import order_by_wins, outside_ratings
 from venire.reports.tables import RowTable, html_table
 
 _COLUMNS: tuple[tuple[str, type], ...] = (("elo", float), ("rank", int))

@@ -16,7 +16,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.diagnostics.accuracy import PAIR_KINDS
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import merge_selected
-from venire.reports.board import Board
+from venire.reports.board.board import Board
 from venire.reports.graded_pairs import ECHO, grades_of_sides, kinds_of_pairs
 from venire.reports.grades import EchoPairs, ShareRow
 

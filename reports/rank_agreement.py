@@ -21,7 +21,7 @@ from venire.ratings.diagnostics.accuracy import PAIR_KINDS
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, merge_selected, rate
 from venire.ratings.pairwise.components import ranked_values
-from venire.reports.board import Board
+from venire.reports.board.board import Board
 from venire.reports.graded_pairs import kinds_of_pairs
 from venire.reports.grades import (
     AccuracyFilter,

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from venire.arena.clock import VirtualClock
-from venire.boards.rate import Source
 from venire.cli.options import named_store
 from venire.configs.loading import load_campaign
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
 from venire.reporting.document import report_document
+from venire.reports.board.source import Source
 from venire.session import Embedded, Session
 from venire.storage.care.checking import check
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
         simulate,
     )
     from venire.arena.errors import InputError, StoreError, VenireError
-    from venire.boards.audit import audit
-    from venire.boards.rate import compare, rate
     from venire.configs.loading import load_campaign
     from venire.configs.schema import (
         Budget,
@@ -52,7 +50,9 @@ if TYPE_CHECKING:
     from venire.orchestrator.recording.ending import Ending
     from venire.pairs import JudgedPair
     from venire.ratings.inference.options import Options
-    from venire.reports.board import Board
+    from venire.reports.audit.cases import audit
+    from venire.reports.board.board import Board
+    from venire.reports.board.rate import compare, rate
     from venire.session import Embedded, Session
     from venire.storage.store.opening import open_store
     from venire.storage.store.store import Store
@@ -119,8 +119,8 @@ _HOMES = {
         "simulate",
     ),
     "venire.arena.errors": ("InputError", "StoreError", "VenireError"),
-    "venire.boards.audit": ("audit",),
-    "venire.boards.rate": ("compare", "rate"),
+    "venire.reports.audit.cases": ("audit",),
+    "venire.reports.board.rate": ("compare", "rate"),
     "venire.configs.loading": ("load_campaign",),
     "venire.configs.schema": (
         "Budget",
@@ -140,7 +140,7 @@ _HOMES = {
     "venire.orchestrator.recording.ending": ("Ending",),
     "venire.pairs": ("JudgedPair",),
     "venire.ratings.inference.options": ("Options",),
-    "venire.reports.board": ("Board",),
+    "venire.reports.board.board": ("Board",),
     "venire.session": ("Embedded", "Session"),
     "venire.storage.store.opening": ("open_store",),
     "venire.storage.store.store": ("Store",),

@@ -14,7 +14,6 @@ from venire.arena.battles import Battles
 from venire.arena.choices import AnnotationSample
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.boards.rate import choose_campaign, read_stored
 from venire.pages.views.annotation import AnnotationPage, annotation_page
 from venire.ratings.agreement.people_agreement import people_agreement
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
@@ -31,6 +30,7 @@ from venire.ratings.design.interval_forecast import (
     forecast_intervals,
 )
 from venire.ratings.design.priors import prior_ratings
+from venire.reports.board.stored import choose_campaign, read_stored
 from venire.storage.read import frames
 from venire.storage.read.blind_battles import VotableCompletion, blind_texts, votable_completions
 from venire.storage.store.store import Store

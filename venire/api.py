@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from venire.orchestrator.costs.forecast import JudgeForecast
     from venire.placement.report import PlacementReport
     from venire.reading import ReparseSummary
-    from venire.reports.board import Board
+    from venire.reports.board.board import Board
 
 
 @dataclass(frozen=True, slots=True)

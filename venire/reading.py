@@ -15,7 +15,6 @@ from typing import Any
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
 from venire.arena.wording import plain
-from venire.boards.rate import choose_campaign
 from venire.judges.parsing.verdict_formats import (
     VERDICT_FORMATS,
     FormatCandidate,
@@ -28,6 +27,7 @@ from venire.judges.parsing.verdict_formats import (
     read_verdict,
 )
 from venire.orchestrator.run.reparse import Reread, reparse
+from venire.reports.board.stored import choose_campaign
 from venire.storage.read import frames
 from venire.storage.read.readings import ChangedVerdict
 from venire.storage.store.opening import open_store

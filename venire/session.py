@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from venire.live.guard import Guard
     from venire.live.pages import Pages
     from venire.orchestrator.engines.remote import Crew, RemoteEngine
-    from venire.reports.board import Board
+    from venire.reports.board.board import Board
 
 _SQL_MEMORY = 256 << 20
 """A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
@@ -305,10 +305,7 @@ class Session:
 
     def board(self) -> Board:
         """The ratings of the models and the consistency of the judges, from the settled trials."""
-        from venire.boards.rate import (  # and scipy, 65 MB that no run needs before its end
-            choose_campaign,
-            read_campaign,
-        )
+        from venire.reports.board.stored import choose_campaign, read_campaign
 
         return read_campaign(self.store, choose_campaign(self.store, self.campaign.name)).board()
 

@@ -24,7 +24,7 @@ from venire.arena.records import Origin
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.render.board import show_board
-from venire.reports.board import build
+from venire.reports.board.build import build
 from venire.reports.comparison import compare
 
 Table = Callable[..., Battles]

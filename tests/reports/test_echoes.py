@@ -15,7 +15,8 @@ from venire.arena.battles import Battles, Grades
 from venire.arena.records import Origin
 from venire.ratings.inference.options import Options
 from venire.render.grades import show_grades
-from venire.reports.board import build, with_grades
+from venire.reports.board.board import with_grades
+from venire.reports.board.build import build
 from venire.reports.echoes import with_echo_pairs
 from venire.reports.grades import EchoTable, GradeBoard, grade_board
 

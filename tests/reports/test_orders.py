@@ -17,7 +17,8 @@ from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import methods
 from venire.ratings.pairwise.components import unrated
-from venire.reports.board import Board, build
+from venire.reports.board.board import Board
+from venire.reports.board.build import build
 from venire.reports.comparison import compare
 
 Table = Callable[..., Battles]

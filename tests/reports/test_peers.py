@@ -14,7 +14,7 @@ from venire.arena.battles import Battles
 from venire.arena.records import Origin
 from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
-from venire.reports.board import build
+from venire.reports.board.build import build
 
 Table = Callable[..., Battles]
 

@@ -23,7 +23,8 @@ from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import ranked_values
 from venire.render.grades import show_grades
-from venire.reports.board import Board, build, with_grades
+from venire.reports.board.board import Board, with_grades
+from venire.reports.board.build import build
 from venire.reports.comparison import compare
 from venire.reports.graded_pairs import completion_grades, kinds_of_pairs
 from venire.reports.grades import RankAgreement, grade_board

@@ -87,7 +87,14 @@ def _arguments() -> argparse.Namespace:
 
 def _import_everything() -> None:
     """What the children import when they need it is imported once, here."""
-    for name in ("duckdb", "scipy.optimize", "uvloop", "venire.cli", "venire.reports.board", "venire.render.outcome"):
+    for name in (
+        "duckdb",
+        "scipy.optimize",
+        "uvloop",
+        "venire.cli",
+        "venire.reports.board.build",
+        "venire.render.outcome",
+    ):
         import_module(name)
     gc.collect()
     gc.freeze()

@@ -80,15 +80,6 @@ def _mark(settings: Settings, marks: Marks) -> None:
         return store
 
     venire.session.open_store = open_store
-    board = venire.session.Session.board
-
-    def quick(session: Any) -> Any:
-        import venire.reports.board  # and scipy, which no run needs before its end
-
-        venire.reports.board.JUDGE_REPLICATES = 5
-        return board(session)
-
-    venire.session.Session.board = quick
 
 
 def _marked(marks: Marks, phase: Any, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -292,7 +292,14 @@ def main() -> int:
     parser.add_argument("--broken", choices=BROKEN, help="a build with a promise broken on purpose")
     parser.add_argument("--keep", action="store_true")
     asked = parser.parse_args()
-    for name in ("duckdb", "scipy.optimize", "uvloop", "venire.cli", "venire.reports.board", "venire.render.outcome"):
+    for name in (
+        "duckdb",
+        "scipy.optimize",
+        "uvloop",
+        "venire.cli",
+        "venire.reports.board.build",
+        "venire.render.outcome",
+    ):
         import_module(name)
     alone.check()
     folder = Path(tempfile.mkdtemp(prefix="venire-shards-"))

@@ -76,11 +76,11 @@ def audit(
       venire audit votes.csv --check transitivity --check length
       venire audit first --strict                   # exit code 1 when a check worries
     """
-    from venire.boards.audit import audited
     from venire.cli.options import verdict_source, write_json
     from venire.ratings.inference.options import Options
     from venire.render.audit import show_audit
     from venire.render.screen import console
+    from venire.reports.audit.cases import audited
 
     source = replace(
         verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline), human=human

@@ -111,7 +111,7 @@ def export(
 
 def _ratings(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:
     """The rows of the board, each with the method and the origin of its verdicts."""
-    from venire.boards.rate import rate
+    from venire.reports.board.rate import rate
 
     board = rate(store, campaign=campaign, method=method)
     more = {"method": board.method, "level": board.diagnostics["level"], "verdicts": board.verdicts}

@@ -20,8 +20,8 @@ from venire.cli.help import INTERVALS, JUDGMENTS, READ, verdict_formats
 
 if TYPE_CHECKING:
     from venire.arena.choices import BothBad, VerdictOrigin
-    from venire.boards.rate import Source
     from venire.live.guard import Guard
+    from venire.reports.board.source import Source
     from venire.session import Session
 
 FILE = typer.Argument(..., help="The campaign file.")
@@ -146,7 +146,7 @@ def verdict_source(
 ) -> Source:
     """What these options name: a store's campaign, or files and how to read them."""
     from venire.arena.records import Origin
-    from venire.boards.rate import Source
+    from venire.reports.board.source import Source
 
     return Source(
         tuple(paths),

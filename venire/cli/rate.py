@@ -193,12 +193,13 @@ def rate(
       venire rate first --compare --reference people.csv
     """
     from venire.arena.errors import InputError
-    from venire.boards.rate import is_store, read
     from venire.cli.options import anchors, judge_weights, verdict_source, write_json
     from venire.ratings.inference.options import Options
     from venire.render.board import show_board, show_comparison
     from venire.render.figures import show_figures
     from venire.render.screen import console, show_pages_hint
+    from venire.reports.board.rate import read
+    from venire.reports.board.source import is_store
     from venire.reports.figures import Figures
 
     source = verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline)

@@ -26,9 +26,10 @@ from venire.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from venire.boards.rate import Source, Verdicts
     from venire.ratings.inference.options import Options
-    from venire.reports.board import Board
+    from venire.reports.board.board import Board
+    from venire.reports.board.source import Source
+    from venire.reports.board.verdicts import Verdicts
 
 
 class ReportForm(StrEnum):

@@ -22,7 +22,7 @@ from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
 from venire.ratings.data.statistics import kendall, norm, pearson, spearman
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.reports.board import Board, ModelRow
+from venire.reports.board.board import Board, ModelRow
 from venire.session import Session
 from venire.simulation.judge import Profile
 

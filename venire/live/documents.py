@@ -21,22 +21,22 @@ def read_for_board(
     """The campaign's verdicts, or those of some judges (a line each) or of one category; and the method.
 
     Beside them are the votes of the group `people` once it has any, else of the only group. Raises InputError as
-    `venire.boards.rate` does.
+    `venire.rate` does.
     """
-    from venire.boards.rate import read_stored, select_verdicts
+    from venire.reports.board.stored import read_stored, select_in_campaign
 
     known = any(one.name == people for one in frames.people(store))
     verdicts = read_stored(store, campaign, people if known else None)
     if judge or category:
         judges = judge.split("\n") if judge else ()
-        verdicts = select_verdicts(store, verdicts, judges=judges, category=category or None)
+        verdicts = select_in_campaign(store, verdicts, judges=judges, category=category or None)
     return verdicts, method
 
 
 def board_document(verdicts: Any, method: str | None, options: Any = None) -> dict[str, Any]:
     """The document of a board, and how its verdicts were seen to come out (`seen`: A, B, wins of A, verdicts).
 
-    Wins have ties as halves; of ballots nothing is seen pair by pair. Raises InputError as `venire.boards.rate` does.
+    Wins have ties as halves; of ballots nothing is seen pair by pair. Raises InputError as `venire.rate` does.
     """
     return with_pairs_seen(verdicts.board(method, options), verdicts.battles)
 
@@ -61,7 +61,7 @@ def _pairs_seen(battles: Battles) -> list[tuple[str, str, float, int]]:
 
 def read_for_audit(store: Store, campaign: CampaignRow) -> tuple[Any, Any, str | None]:
     """The case of an audit, whence its verdicts are, and what is to be noted. Raises InputError for grades alone."""
-    from venire.boards.audit import case_of_campaign
+    from venire.reports.audit.cases import case_of_campaign
 
     case, verdicts = case_of_campaign(store, campaign)
     return case, verdicts.origins, verdicts.note

@@ -194,7 +194,7 @@ def _compute(pipe: Connection) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever serves the pages, who then ends this
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    import venire.boards.rate  # noqa: F401  scipy and all, before the first fit is asked for
+    import venire.reports.board.rate  # noqa: F401  scipy and all, before the first fit is asked for
 
     is_nice = False
     while True:

@@ -23,7 +23,6 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Rating, Shape
-from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
 from venire.prices import judge_price
@@ -32,6 +31,7 @@ from venire.ratings.data.validation import check_level
 from venire.ratings.design.placement import fit_board
 from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.soft_elo.conformal import conformal_rank
+from venire.reports.board.stored import PLACING, choose_campaign
 from venire.session import is_embedded
 from venire.storage.plans import plans
 from venire.storage.read import frames

@@ -12,7 +12,7 @@ from venire.arena.wording import few, interval_text, plain
 from venire.ratings.methods.methods import METHODS
 from venire.render.grades import columns_by_width, show_edits, show_grades
 from venire.render.screen import FAILED, tabulate
-from venire.reports.board import Board, ModelRow
+from venire.reports.board.board import Board, ModelRow
 from venire.reports.comparison import Comparison
 from venire.reports.wording import counted, elo_text, open_intervals_text, pairs_asked_text
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.wording import few, interval_text
-from venire.boards.rate import Source
 from venire.ratings.inference.options import Options, option_flag
+from venire.reports.board.source import Source
 from venire.reports.wording import counted, open_intervals_text, pairs_asked_text
 
 _FLAGS = {"mapping": "--map", "values": "--value", "form": "--format"}

@@ -12,9 +12,11 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.boards.rate import Source, Verdicts, read
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
+from venire.reports.board.rate import read
+from venire.reports.board.source import Source
+from venire.reports.board.verdicts import Verdicts
 from venire.reports.wording import counted
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from venire.arena.errors import InputError, VenireError
 from venire.arena.keys import prompt_digest
 from venire.arena.wording import few
-from venire.boards.audit import case_of, case_of_campaign
-from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read, select_verdicts
 from venire.judges import PROTOCOLS
 from venire.live.documents import audit_document, with_pairs_seen
 from venire.pages.bars import tied
@@ -25,7 +23,12 @@ from venire.reporting.examples import example_battles
 from venire.reporting.judged import agreement_rows, judge_ratings, judge_rows, reliability, verdict_digest
 from venire.reporting.methods import methods_section
 from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
-from venire.reports.board import Board
+from venire.reports.audit.cases import case_of, case_of_campaign
+from venire.reports.board.board import Board
+from venire.reports.board.rate import read
+from venire.reports.board.source import Source, is_store
+from venire.reports.board.stored import choose_campaign, select_in_campaign
+from venire.reports.board.verdicts import Verdicts
 from venire.reports.chart_data import cost_rows
 from venire.reports.figure_tables import figure_tables
 from venire.reports.wording import counted
@@ -225,7 +228,7 @@ def _categories(
             _leave_out(left_out, "More categories", few(names[_MAX_CATEGORIES:]))
             break
         try:
-            part = select_verdicts(store, verdicts, category=name)
+            part = select_in_campaign(store, verdicts, category=name)
             board = part.board(method, options).to_json()
         except InputError as error:
             _leave_out(left_out, f"Category {name}", str(error))

@@ -11,9 +11,10 @@ from typing import Literal
 
 from venire.arena.errors import InputError
 from venire.arena.wording import plain
-from venire.boards.rate import Source, read
 from venire.pages.charts import drawer, picture
 from venire.ratings.inference.options import Options
+from venire.reports.board.rate import read
+from venire.reports.board.source import Source
 from venire.reports.charts import CHART_KINDS
 
 

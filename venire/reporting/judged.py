@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.wording import interval_text
-from venire.boards.rate import Verdicts
 from venire.ratings.data.judgments import canonical, select_battles
 from venire.ratings.judges.elo_from_consistency import elo_from_scores
+from venire.reports.board.verdicts import Verdicts
 from venire.storage.read import frames
 from venire.storage.read.activity import judge_activity, pairwise_agreement
 from venire.storage.read.judge_quality import served_models

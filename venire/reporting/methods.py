@@ -9,10 +9,10 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.wording import few
-from venire.boards.rate import Verdicts
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, missing_data
 from venire.reporting.sentences import WHY, short
+from venire.reports.board.verdicts import Verdicts
 from venire.reports.comparison import Comparison
 
 _CHOSEN = (

@@ -18,14 +18,14 @@ from rich.console import Console
 from venire.arena.battles import Statistics
 from venire.arena.records import Origin
 from venire.arena.wording import money, plain
-from venire.boards.rate import rate
 from venire.cli.options import write_json
 from venire.configs.loading import load_campaign
 from venire.render.board import show_board
 from venire.render.outcome import show_next_steps
 from venire.render.plan import show_plan
 from venire.render.screen import progress, tabulate
-from venire.reports.board import build
+from venire.reports.board.build import build
+from venire.reports.board.rate import rate
 from venire.session import Session
 from venire.storage.transfer.formats.battles import read_battles
 from venire.wording import is_reported_round
@@ -161,7 +161,7 @@ def test_what_ends_a_command_is_one_sentence(
     def refuse(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("venire.boards.rate.read_battle_table", refuse)
+    monkeypatch.setattr("venire.reports.board.files.read_battle_table", refuse)
     done = venire("rate", battles)
     assert (done.code, done.err) == (code, told)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from venire.boards.rate import rate
 from venire.orchestrator.recording.ending import Ending
+from venire.reports.board.rate import rate
 
 Settle = Callable[..., Ending]
 Venire = Callable[..., Any]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from venire.boards.rate import rate
 from venire.render.board import show_board
+from venire.reports.board.rate import rate
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -61,7 +61,7 @@ def test_a_query_that_is_interrupted_is_an_interruption(venire: Venire, battles:
     def interrupted(*_: object, **__: object) -> None:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr("venire.boards.rate.read_battle_table", interrupted)
+    monkeypatch.setattr("venire.reports.board.files.read_battle_table", interrupted)
     done = venire("rate", battles)
     assert done.code == 130
     assert done.err == "venire: interrupted\n"
@@ -71,7 +71,7 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("venire.boards.rate.read_battle_table", interrupted)
+    monkeypatch.setattr("venire.reports.board.files.read_battle_table", interrupted)
     done = venire("rate", battles)
     assert done.code == 130
     assert "interrupted" in done.err
@@ -79,7 +79,7 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
 
 def test_sigterm_is_ctrl_c_where_no_campaign_runs_too(start: Callable[..., Any], battles: Path) -> None:
     script = (
-        "import os, signal, sys, venire.boards.rate as r; from venire.cli import main; "
+        "import os, signal, sys, venire.reports.board.files as r; from venire.cli import main; "
         "r.read_battle_table = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM); main()"
     )
     process = start("-c", script, "rate", battles)

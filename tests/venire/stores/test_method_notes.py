@@ -14,7 +14,7 @@ from venire.arena.records import Origin
 from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
 from venire.render.board import show_board, show_comparison, show_method_notes
-from venire.reports.board import build
+from venire.reports.board.build import build
 from venire.reports.comparison import compare
 
 ORDER = {"cost": 12.5, "lower_bound": 10.0, "proved": False, "optimal_orders": None}

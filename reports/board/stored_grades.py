@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from venire.arena.battles import Grades
 from venire.arena.records import Origin, Shape
+from venire.arena.registry import PROTOCOLS
 from venire.arena.wording import few
-from venire.judges import PROTOCOLS
 from venire.reports.grades import GradeBoard, grade_board
 from venire.storage.read import frames
 from venire.storage.store.store import Store

@@ -13,19 +13,6 @@ from venire.arena.battles import Battles
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.boards.rate import (
-    DEFAULT_METHOD,
-    Rateable,
-    Source,
-    Verdicts,
-    choose_campaign,
-    in_order_of,
-    is_store,
-    places,
-    read,
-    read_stored,
-    styles,
-)
 from venire.ratings.data.judgments import canonical
 from venire.ratings.data.models import own_models
 from venire.ratings.inference.options import Options, option_names
@@ -33,6 +20,10 @@ from venire.ratings.methods.methods import merge_selected
 from venire.reports.audit.audit import CHECKS, Audit
 from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
+from venire.reports.board.rate import read
+from venire.reports.board.source import Rateable, Source, is_store, places
+from venire.reports.board.stored import choose_campaign, in_order_of, read_stored, styles
+from venire.reports.board.verdicts import DEFAULT_METHOD, Verdicts
 from venire.storage.read import frames
 from venire.storage.store.opening import reading
 from venire.storage.store.store import Store

@@ -1,0 +1,226 @@
+"""The board: models by rating and judges by consistency, as a record, a table and a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from venire.arena.wording import interval_text
+from venire.ratings.judges.consistency import JudgeConsistency
+from venire.reports.chart_data import ChartSource
+from venire.reports.charts import draw_kind
+from venire.reports.edits import EditContrast
+from venire.reports.grades import GradeBoard
+from venire.reports.plots import board_charts
+from venire.reports.tables import RowTable, html_table
+from venire.reports.wording import elo_text, open_intervals_text, pairs_asked_text
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model: its rating, standard error and interval in Elo points, None where no estimate exists.
+
+    A model that won or lost everything has no rating, and an interval with one end. `logit` is the rating in log odds,
+    `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is best), `battles` the number of its
+    judgments. Models of one `tier` are not separated from the tier's first; `best` is the probability that the model's
+    true rating is the highest. `group` counts from 1 and is None where all models were rated together; `reference` is a
+    rating known in advance; `figures` are specific to the method. `position` is the place in the order of a method that
+    gives an order, equal models at their mean; otherwise None. `accuracy` is the share of attempted answers that were
+    graded correct, with its interval, and `not_attempted` the share of graded answers that were not attempted.
+    """
+
+    model: str
+    elo: float | None
+    logit: float | None
+    lo: float | None
+    hi: float | None
+    se: float | None
+    rank_lo: int | None
+    rank_hi: int | None
+    battles: int
+    tier: int | None = None
+    best: float | None = None
+    group: int | None = None
+    reference: float | None = None
+    position: float | None = None
+    accuracy: float | None = None
+    accuracy_lo: float | None = None
+    accuracy_hi: float | None = None
+    not_attempted: float | None = None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Board(RowTable):
+    """Models by descending Elo or by position, judges by name.
+
+    `verdicts` is the origin of the verdicts, None where there are no verdicts. `judge_figures` are the method's
+    figures of judges, by figure and by judge: None for a judge that it did not use. `ordered` is true for a method
+    that gives an order and no ratings. `grades` is what judges of single completions said, None where there are none;
+    `edits` are the contrasts of edited completions. `evidence` holds the verdicts behind it, for `plot`.
+    """
+
+    method: str
+    gauge: str
+    verdicts: str | None
+    models: tuple[ModelRow, ...]
+    judges: tuple[JudgeConsistency, ...]
+    diagnostics: Mapping[str, Any]
+    judge_figures: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    ordered: bool = False
+    grades: GradeBoard | None = None
+    edits: tuple[EditContrast, ...] = ()
+    evidence: ChartSource | None = field(default=None, compare=False, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
+
+        A model has `group` only where there are several groups, `reference` only where a reference is known, `position`
+        only under a method that gives an order, and `accuracy` only where it was graded; the board has `grades` only
+        where there are grades.
+        """
+        board = {
+            "method": self.method,
+            "gauge": self.gauge,
+            "verdicts": self.verdicts,
+            "models": [_model_json(row, self.ordered) for row in self.models],
+            "judges": [
+                {**asdict(row), **{name: figure[row.judge] for name, figure in self.judge_figures.items()}}
+                for row in self.judges
+            ],
+            "diagnostics": self.diagnostics,
+        }
+        if self.grades is not None:
+            board["grades"] = self.grades.to_json()
+        if self.edits:
+            board["edits"] = [asdict(one) for one in self.edits]
+        rounded: dict[str, Any] = _rounded(board)
+        return rounded
+
+    @property
+    def unrated(self) -> tuple[str, ...]:
+        """The models that took part in judgments and have no rating, though the method gives ratings."""
+        return tuple(row.model for row in self.models if row.elo is None and row.battles and not self.ordered)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The models, best first: one flat dict each, with every figure of `ModelRow` and of the method, not rounded.
+
+        The keys are the same for every model and board of one method; a figure that is not known is None.
+        """
+        plain = [asdict(row) for row in self.models]
+        return [{**{name: row[name] for name in _COLUMNS}, **row["figures"]} for row in plain]
+
+    def plot(self, kind: str) -> Any:
+        """A chart as altair shows it in a notebook, of the `reports.charts.CHART_KINDS` that this board has data for.
+
+        leaderboard, intervals (with ranks and known ratings), matrix (wins of pairs), judges, position, reliability
+        (scores against labels of people), calibration (held-out judgments against ratings), learning (ratings as
+        verdicts came in) and cost. Raises InputError for another kind, naming those that it draws, and where altair is
+        not installed.
+
+        >>> board.plot("leaderboard").save("leaderboard.html")  # doctest: +SKIP
+        """
+        level = self.diagnostics["level"]
+        kinds = board_charts(self.rows(), self.judges, self.evidence, method=self.method, level=level)
+        return draw_kind("this board", kind, kinds)
+
+    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
+        figures = dict.fromkeys(self.models[0].figures if self.models else (), float)
+        return self.rows(), {**_COLUMNS, **figures}
+
+    def _repr_html_(self) -> str:
+        """The models as an HTML table for notebooks, with all texts escaped."""
+        heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics['level']:g} %"]
+        heads += ["rank", "judgments"]
+        lines = [
+            [f"{place}", row.model, *_html_figures(row, self.ordered), f"{row.battles}"]
+            for place, row in enumerate(self.models, start=1)
+        ]
+        more = {
+            "accuracy": ["" if row.accuracy is None else f"{row.accuracy:.1%}" for row in self.models],
+            "group": [f"{row.group or ''}" for row in self.models],
+        }
+        for name, column in more.items():
+            if any(column):
+                heads.append(name)
+                lines = [[*line, cell] for line, cell in zip(lines, column, strict=True)]
+        notes = [self.diagnostics["coins"]["says"]] if "coins" in self.diagnostics else []
+        notes += (self.diagnostics.get("source") or {}).get("notes", ())
+        notes += [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
+        notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
+        notes += [said for said in (open_intervals_text(self.diagnostics), pairs_asked_text(self.diagnostics)) if said]
+        notes += self.diagnostics.get("notes", ())
+        notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
+        if self.unrated:
+            notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
+        return html_table(heads, lines, notes)
+
+
+_COLUMNS: dict[str, type] = {
+    "model": str,
+    **dict.fromkeys(("elo", "logit", "lo", "hi", "se"), float),
+    **dict.fromkeys(("rank_lo", "rank_hi", "battles", "tier"), int),
+    "best": float,
+    "group": int,
+    "reference": float,
+    "position": float,
+    **dict.fromkeys(("accuracy", "accuracy_lo", "accuracy_hi", "not_attempted"), float),
+}
+"""Columns of a board as a table, in order: those of `ModelRow`, but for the method's own figures, which follow."""
+
+
+_OF_GRADES = ("accuracy", "accuracy_lo", "accuracy_hi", "not_attempted")
+
+
+def with_grades(board: Board, grades: GradeBoard) -> Board:
+    """A board with its part from grades; where no verdict rates models, its models are those graded, by accuracy."""
+    table = grades.accuracy
+    if table is None:
+        return replace(board, grades=grades)
+    rows = {row.model: row for row in table.models}
+    models = board.models
+    if not models and not sum(board.diagnostics["statuses"].values()):
+        models = tuple(ModelRow(name, *(None,) * 7, 0) for name in rows)
+    graded = [
+        replace(
+            model,
+            accuracy=rows[model.model].accuracy,
+            accuracy_lo=rows[model.model].lo,
+            accuracy_hi=rows[model.model].hi,
+            not_attempted=rows[model.model].not_attempted,
+        )
+        if model.model in rows
+        else model
+        for model in models
+    ]
+    return replace(board, models=tuple(graded), grades=grades)
+
+
+def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
+    """The rating or place of a model, its interval and its ranks, empty where not known."""
+    first = (
+        elo_text(row.elo, row.lo, row.hi) if not ordered else "none" if row.position is None else f"{row.position:.4g}"
+    )
+    interval = "" if row.elo is None else interval_text(row.lo, row.hi)
+    ranks = "" if row.rank_lo is None or row.rank_hi is None else f"{row.rank_lo} to {row.rank_hi}"
+    return [first, interval, ranks if row.rank_lo != row.rank_hi else f"{row.rank_lo or ''}"]
+
+
+def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:
+    plain = asdict(row)
+    figures = plain.pop("figures")
+    left_out = {name for name in ("group", "reference") if plain[name] is None} | (set() if ordered else {"position"})
+    left_out |= {name for name in _OF_GRADES if plain[name] is None}
+    return {**{key: value for key, value in plain.items() if key not in left_out}, **figures}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6) + 0.0 if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(entry) for entry in value]
+    return value

@@ -1,0 +1,190 @@
+"""Rate the models of a source of verdicts, or compare methods on them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from venire.arena.choices import BothBad, Ties
+from venire.arena.errors import InputError
+from venire.arena.hints import setting
+from venire.arena.records import Origin
+from venire.arena.wording import few
+from venire.ratings.inference.options import Options
+from venire.reports.board.board import Board
+from venire.reports.board.files import read_files
+from venire.reports.board.people import people_as_reference, people_of_table, ratings_by_people, with_people
+from venire.reports.board.source import Rateable, Source, is_store, places
+from venire.reports.board.stored import choose_campaign, in_order_of, read_campaign, refuse_for_store
+from venire.reports.board.verdicts import Verdicts
+from venire.reports.comparison import Comparison
+from venire.reports.figures import Figures
+from venire.storage.read import frames
+from venire.storage.store.opening import reading
+from venire.storage.transfer.formats.tables import read_reference
+
+
+def rate(
+    source: Rateable,
+    *,
+    method: str | None = None,
+    ridge: float | None = None,
+    ties: Ties | None = None,
+    anchors: Mapping[str, float] | None = None,
+    level: float | None = None,
+    options: Options | None = None,
+    campaign: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    cluster: str | None = None,
+    origin: Origin | None = None,
+    form: str | None = None,
+    both_bad: BothBad | None = None,
+    baseline: str | None = None,
+    reference: Path | str | None = None,
+    accuracy_baseline: float = 0.0,
+    figures: Figures | None = None,
+    human: str | None = None,
+    values: Mapping[str, str] | None = None,
+) -> Board:
+    """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
+
+    `source` is the path of a store, the open `Store` (also one that this process has open for a run) or its campaign,
+    the path of a file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts.
+    `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
+    `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
+    other arguments are as in `Source`. `accuracy_baseline` is the share of answers that guessing gets right, which the
+    filter of models by accuracy asks for, `figures` asks for more figures (`Figures`), which are among the diagnostics.
+    Raises InputError for a source that cannot be read, an unknown campaign, and
+    an argument that does not apply.
+
+    >>> board = rate("campaign.duckdb")
+    >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
+    ('simulated', 'strong', 1599)
+    >>> rate([{"model_a": "oak", "model_b": "elm", "winner": "tie"}], level=0.9).models[0].elo
+    1000.0
+    """
+    found = Source(
+        places(source),
+        campaign,
+        mapping or {},
+        where or {},
+        cluster,
+        origin,
+        form,
+        both_bad,
+        baseline,
+        None if reference is None else Path(reference),
+        human=human,
+        values=values or {},
+    )
+    in_order = options is not None and options.order == "given"
+    verdicts = read(found, () if options is None else options.covariates, in_order=in_order)
+    given = {"ridge": ridge, "ties": ties, "anchors": anchors, "level": level}
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    chosen = replace(options or Options(seed=verdicts.seed), **named) if named else options
+    return verdicts.board(method, chosen, accuracy_baseline=accuracy_baseline, figures=figures)
+
+
+def compare(
+    source: Rateable,
+    *,
+    methods: Sequence[str] = (),
+    options: Options | None = None,
+    campaign: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    cluster: str | None = None,
+    origin: Origin | None = None,
+    form: str | None = None,
+    both_bad: BothBad | None = None,
+    baseline: str | None = None,
+    reference: Path | str | None = None,
+    human: str | None = None,
+    values: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Several methods side by side on the same verdicts: the named methods, or all that apply.
+
+    Each method is also held against known ratings (`reference`, or those of a store) and against the accuracy of graded
+    models. The source, the other arguments and errors are those of `rate`; `options` go to each method that takes them.
+
+    >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).kendall[0]
+    1.0
+    """
+    rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
+    given = None if reference is None else Path(reference)
+    verdicts = read(Source(places(source), campaign, *rest, given, human=human, values=values or {}))
+    return verdicts.compare(methods, options or Options(seed=verdicts.seed))
+
+
+def read(source: Source, features: Sequence[str] = (), *, in_order: bool = False) -> Verdicts:
+    """The verdicts of a store's campaign or of files; `features` names the covariates to read with them.
+
+    Those of files are in the order of their rows, those of a store in the order in which they came, if `in_order`.
+
+    Raises InputError for a path that cannot be read, an unknown campaign, and an argument that does not apply.
+    """
+    found = _read(source, features, in_order)
+    if source.reference is None:
+        return found
+    if (people := people_as_reference(source, found)) is not None:
+        ratings, facts = ratings_by_people(people, found)
+    else:
+        ratings, facts = _reference_ratings(source.reference, found.battles.models, found.reference)
+    return replace(found, reference=ratings, reference_facts=facts)
+
+
+def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
+    if not source.paths:
+        raise InputError("nothing was named: name a store or files of verdicts")
+    stores = [one for one in source.paths if is_store(one)]
+    if stores and len(source.paths) > 1:
+        raise InputError(f"{stores[0]} is a store: rate it by itself, or `venire store merge` several")
+    if not stores:
+        verdicts = read_files(source, features)
+        return verdicts if source.human is None else people_of_table(verdicts, source.human)
+    refuse_for_store(source)
+    if source.cluster not in (None, "none", "instruction_id"):
+        raise InputError(
+            f"{source.paths[0]} is a store: {setting('cluster')} takes instruction_id, the default, or none"
+        )
+    with reading(stores[0]) as store:
+        found = read_campaign(store, choose_campaign(store, source.campaign), features)
+        if in_order and found.battles.ballots is None:
+            timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
+            found = replace(found, battles=in_order_of(timed.battles, timed.seconds, found.battles.peers))
+        found = with_people(store, found, source.human)
+    clustered = source.cluster != "none"
+    grades = None if found.grades is None else found.grades.clustered(clustered)
+    ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
+    edited = {key: replace(one, clustered=clustered) for key, one in found.edited.items()}
+    battles = replace(found.battles, clustered=clustered)
+    return replace(found, battles=battles, ballots=ballots, grades=grades, edited=edited)
+
+
+def _reference_ratings(
+    path: Path, models: Collection[str], known: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """The ratings of a file, and facts about them: how many of `models` they cover, and which other models they name.
+
+    `known` are the ratings of a store, which these replace. Raises `InputError` where the file rates none of `models`,
+    and as `read_reference` does.
+    """
+    found = read_reference(path)
+    shared = found.keys() & set(models)
+    if models and not shared:
+        raise InputError(
+            f"{path} rates none of the models that were judged; it rates {few(sorted(found))}; judged were "
+            f"{few(sorted(models))}: give both the same names"
+        )
+    facts = {
+        "file": str(path),
+        "ratings": len(found),
+        "shared": len(shared),
+        "not_judged": sorted(found.keys() - shared),
+        "not_rated": sorted(set(models) - shared),
+        "replaces": len(known),
+    }
+    return found, facts

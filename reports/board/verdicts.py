@@ -1,0 +1,214 @@
+"""Verdicts with what is known of their models and judges: one record, whatever they were read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.arena.hints import setting
+from venire.arena.records import Origin
+from venire.arena.wording import few
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import METHODS, ignored_options
+from venire.reports import comparison
+from venire.reports.board.board import Board, with_grades
+from venire.reports.board.build import build
+from venire.reports.board.stored_grades import StoredGrades
+from venire.reports.chart_data import ChartSource, Costs
+from venire.reports.comparison import Comparison
+from venire.reports.echoes import with_echo_pairs
+from venire.reports.edits import edit_contrasts
+from venire.reports.figures import Figures, figures_of
+from venire.reports.rank_agreement import with_rank_agreement
+from venire.reports.wording import alike_text
+
+DEFAULT_METHOD = "bradley-terry"
+
+
+HUMAN_ELO = "human-elo"
+
+
+_CHOSEN = (
+    "the policy of this campaign chose pairs by what was known of them: rated as if all had been asked alike (--method "
+    "bradley-terry: as they were asked)"
+)
+
+
+_AS_ASKED = (
+    "rated as pairs were asked, which the policy of this campaign chose by what was known of them: its looks are by "
+    "--method even-pairs"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """A group of people by name, with its votes; `origin` is "people", or "simulated" in a rehearsal."""
+
+    name: str
+    origin: Origin
+    battles: Battles
+
+    def facts(self) -> dict[str, Any]:
+        """How many they are and what they gave, as plain JSON values."""
+        return {
+            "name": self.name,
+            "origin": self.origin.value,
+            "annotators": len(self.battles.judges),
+            "votes": len(self.battles.label),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts and related data; `facts` describe how a file's rows were used, `reference_facts` how its ratings were.
+
+    `ballots` are the verdicts of ballot judges next to those of pair judges, for methods that need ballots; `note`
+    reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
+    campaign's interim analyses, where a policy chose pairs by what was known of them. `grades` are those of the store,
+    `edited` verdicts with an edited completion, by edit and side. `people` are those whose votes are beside the
+    verdicts (`battles.people`), `groups` the names of all groups whose votes there are. `in_time` and `costs` are what
+    charts read of a store (`reports.chart_data.ChartSource`); the rows of a table are in the order of the table.
+    """
+
+    battles: Battles
+    origins: Collection[Origin]
+    reference: Mapping[str, float] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    judge_families: Mapping[str, str] = field(default_factory=dict)
+    judge_elo: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+    facts: Mapping[str, Any] | None = None
+    reference_facts: Mapping[str, Any] | None = None
+    ballots: Battles | None = None
+    note: str | None = None
+    method: str = DEFAULT_METHOD
+    grades: StoredGrades | None = None
+    edited: Mapping[tuple[str, str], Battles] = field(default_factory=dict)
+    people: People | None = None
+    groups: tuple[str, ...] = ()
+    in_time: Callable[[], Battles] | None = None
+    costs: Callable[[], Costs] | None = None
+
+    def board(
+        self,
+        method: str | None = None,
+        options: Options | None = None,
+        *,
+        accuracy_baseline: float = 0.0,
+        figures: Figures | None = None,
+    ) -> Board:
+        """The board by one method, with what `figures` asks for among its diagnostics.
+
+        None: the default method of these verdicts, or Bradley-Terry if the default does not take a given option. Raises
+        InputError as `reports.board.build`, `with_rank_agreement` and `figures_of` do.
+        """
+        options, chosen = options or Options(seed=self.seed), method is None
+        method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
+        self._refuse_unnamed_people(method)
+        if self.people is not None and method == HUMAN_ELO:
+            return self._board_of_people(self.people, options)
+        needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
+        battles = self.ballots if self.ballots is not None and needed else self.battles
+        board = build(
+            battles,
+            reference=self.reference,
+            origins=self.origins,
+            method=method,
+            options=options,
+            families=self.families,
+            judge_families=self.judge_families,
+            judge_elo=self.judge_elo,
+        )
+        board = replace(board, evidence=self.evidence(battles, board.method, options))
+        extra: dict[str, Any] = {"source": self.facts, "reference": self.reference_facts}
+        if self.people is not None:
+            extra["people"] = {**self.people.facts(), **(board.diagnostics.get("people") or {})}
+        notes = [] if self.note is None or needed else [self.note]
+        notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
+        notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
+        if notes:
+            extra["notes"] = [*board.diagnostics.get("notes", ()), *notes]
+        if figures is not None:
+            extra |= figures_of(battles, method, options, figures, self.reference)
+        more = {name: facts for name, facts in extra.items() if facts is not None}
+        board = replace(board, diagnostics={**board.diagnostics, **more}) if more else board
+        if self.grades is None:
+            return self._with_edits(board, options)
+        board = with_grades(board, self.grades.board(options.level))
+        board = with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
+        return self._with_edits(with_echo_pairs(board, self.grades.grades, battles, options), options)
+
+    def evidence(self, battles: Battles, method: str, options: Options) -> ChartSource:
+        """The verdicts behind a board or an audit of `battles`, for charts."""
+        source = ChartSource(battles, method, options, self.in_time, self.costs)
+        if self.costs is None and self.in_time is None and battles.ballots is None:  # a table
+            source = replace(source, in_time=partial(_as_they_are, battles), sequence="verdicts, in the table's order")
+        return source
+
+    def _with_edits(self, board: Board, options: Options) -> Board:
+        """The board with the contrasts of edited completions, where any was judged."""
+        if not self.edited:
+            return board
+        table = None if board.grades is None else board.grades.accuracy
+        found = edit_contrasts(
+            self.edited,
+            self.battles,
+            options,
+            grades=None if self.grades is None else self.grades.grades,
+            protocol=None if table is None else table.protocol,
+        )
+        return replace(board, edits=found)
+
+    def _refuse_unnamed_people(self, method: str) -> None:
+        """Raises InputError where a method needs people's votes, and several groups gave some."""
+        needs = METHODS[method].needs if method in METHODS else ()
+        if "human" in needs and self.people is None and self.battles.human is None and len(self.groups) > 1:
+            raise InputError(
+                f"{method} needs people's votes, and the store has several: name one with {setting('human')}: "
+                f"{', '.join(self.groups)}"
+            )
+
+    def _board_of_people(self, people: People, options: Options) -> Board:
+        """The board of what people said themselves, whoever else judged."""
+        votes = replace(people.battles, human=0.5 + 0.5 * people.battles.label.astype(np.float64))
+        board = build(
+            votes,
+            reference=self.reference,
+            origins=[people.origin],
+            method=HUMAN_ELO,
+            options=options,
+            families=self.families,
+        )
+        more = {"people": people.facts(), **({"reference": self.reference_facts} if self.reference_facts else {})}
+        return replace(board, diagnostics={**board.diagnostics, **more})
+
+    def compare(self, methods: Sequence[str], options: Options) -> Comparison:
+        """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
+        self.refuse_grades_alone()
+        known: dict[str, tuple[str, Mapping[str, float]]] = {}
+        if self.reference.keys() & set(self.battles.models):
+            file = self.reference_facts["file"] if self.reference_facts is not None else "the store"
+            known["reference"] = (f"ratings of {file}", self.reference)
+        table = None if self.grades is None else self.grades.board(options.level).accuracy
+        if table is not None and table.accuracy:
+            known["accuracy"] = (f"grades by {table.protocol}", table.accuracy)
+        notes = [*(self.facts or {}).get("notes", ()), *filter(None, [alike_text(self.battles.models)])]
+        return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
+
+    def refuse_grades_alone(self) -> None:
+        """Raise InputError where there are grades and no verdict that sets one model above another."""
+        if self.grades is not None and not len(self.battles.status):
+            raise InputError(
+                f"there are grades alone, of {few(self.grades.campaigns)}, and no verdicts on pairs or lists: `venire "
+                "rate` shows the accuracy of models from them"
+            )
+
+
+def _as_they_are(battles: Battles) -> Battles:
+    return battles

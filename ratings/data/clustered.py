@@ -85,7 +85,7 @@ def clustered_mean(
 ) -> ClusteredMean:
     """Weighted mean of `value` (rows,) with its cluster-robust error; `cluster` None: one cluster per row.
 
-    Raises `InputError` for columns of different lengths.
+    Rows of weight 0 are left out. Raises `InputError` for columns of different lengths.
     """
     rows, heavy, names = _columns(value, cluster, weight)
     return _of(*_parts(rows, heavy), names)
@@ -122,7 +122,9 @@ def _columns(
     names = np.arange(len(rows)) if cluster is None else np.asarray(cluster)
     if rows.ndim != 1 or heavy.shape != rows.shape or names.shape != rows.shape:
         raise InputError(f"value has shape {rows.shape}, cluster {names.shape}, weight {heavy.shape}: give one length")
-    return rows, heavy, names
+    # A row without weight is no further cluster: it would make the only cluster that counts look certain.
+    used = heavy > 0.0
+    return (rows, heavy, names) if used.all() else (rows[used], heavy[used], names[used])
 
 
 def _parts(rows: Vector, weight: Vector) -> tuple[float | None, Vector]:
@@ -139,10 +141,18 @@ def _of(value: float | None, scores: Vector, names: NDArray[Any]) -> ClusteredMe
         return ClusteredMean(None, None, len(scores), 0)
     found, code = np.unique(names, return_inverse=True)
     count = len(found)
-    if count < 2:
-        return ClusteredMean(value, None, len(scores), count)
-    sums = np.bincount(code, scores, count)
-    return ClusteredMean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(scores), count)
+    return ClusteredMean(value, clustered_error(scores, code, count) if count > 1 else None, len(scores), count)
+
+
+def clustered_error(influence: Vector, code: NDArray[Any], clusters: int) -> float:
+    """Cluster-robust standard error of a figure to which each row adds its `influence` (rows,).
+
+    `code` (rows,) numbers the clusters without gaps. The factor is C / (C - 1) for C clusters; NaN with fewer than two.
+    """
+    if clusters < 2:
+        return float("nan")
+    sums = np.bincount(code, influence, clusters)
+    return float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
 
 
 def outer_products_by_cluster(

@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.clustered import cluster_codes
+from venire.ratings.data.clustered import cluster_codes, clustered_error
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
@@ -345,11 +345,7 @@ def _contrast(models: tuple[str, ...], shares: Mapping[str, float]) -> Vector:
 
 
 def _scatter(data: Comparisons, row_effects: Vector) -> float:
-    group, count = cluster_codes(data.cluster, len(row_effects))
-    if count < 2:
-        return float("nan")
-    sums = np.bincount(group, row_effects, count)
-    return float(np.sqrt(sums @ sums * count / (count - 1)))
+    return clustered_error(row_effects, *cluster_codes(data.cluster, len(row_effects)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.clustered import ClusteredMean
+from venire.ratings.data.clustered import ClusteredMean, clustered_error
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.data.validation import float_array
@@ -207,8 +207,7 @@ def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[
     slope = float(side @ habit) / weight
     # Subtracting the mean of a small cell removes some of its variance too.
     full = np.sqrt(count / np.maximum(count - 1, 1))[cell]
-    sums = np.bincount(code, (full * side * (habit - slope * side))[used] / weight)
-    error = float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
+    error = clustered_error((full * side * (habit - slope * side))[used] / weight, code, clusters)
     return ClusteredMean(slope, error, int(np.count_nonzero(used)), clusters)
 
 
@@ -263,7 +262,5 @@ def _error(found: list[FirstOrderEffects], contrast: Vector) -> tuple[float, int
     units = [one.data.cluster for one in found]
     if units[0] is None or units[1] is None:
         return float(np.sqrt(row_effects @ row_effects)), len(row_effects)
-    code = np.unique(np.concatenate([units[0], units[1]]), return_inverse=True)[1]
-    sums = np.bincount(code, row_effects)
-    count = len(sums)
-    return float(np.sqrt(sums @ sums * count / (count - 1))) if count > 1 else float("nan"), count
+    names, code = np.unique(np.concatenate([units[0], units[1]]), return_inverse=True)
+    return clustered_error(row_effects, code, len(names)), len(names)

@@ -7,7 +7,6 @@ verdicts below.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from scipy.special import expit
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Status
+from venire.ratings.data.clustered import clustered_mean, score_interval
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.data.statistics import norm
 from venire.ratings.judges.discrimination import GapRows, fit_slopes
@@ -75,15 +75,9 @@ def estimate_share(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> Sha
         return ShareEstimate(None, None, None, 0)
     value, alike = float(hits.mean()), float(cases)
     if cluster is not None and 0.0 < value < 1.0:
-        _, code = np.unique(cluster, return_inverse=True)
-        sums = np.bincount(code, hits - value)
-        groups = len(sums)
-        spread = float(sums @ sums) * groups / max(groups - 1, 1) / cases**2
-        alike = min(alike, value * (1.0 - value) / spread) if spread > 0.0 else alike
-    z = float(norm.ppf(0.975)) ** 2
-    middle = (value + z / (2.0 * alike)) / (1.0 + z / alike)
-    half = math.sqrt(z * (value * (1.0 - value) / alike + z / (4.0 * alike**2))) / (1.0 + z / alike)
-    return ShareEstimate(value, max(0.0, middle - half), min(1.0, middle + half), cases)
+        error = clustered_mean(hits, cluster).se
+        alike = min(alike, value * (1.0 - value) / error**2) if error else alike
+    return ShareEstimate(value, *score_interval(value, alike, float(norm.ppf(0.975))), cases)
 
 
 def own_family_rows(

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
+from venire.ratings.data.clustered import cluster_codes, clustered_mean, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 
@@ -103,38 +103,16 @@ def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
     cluster = None if data.cluster is None else data.cluster[rows]
     met = np.unique(other)
     found = [
-        mean_and_error(y[own], weight[own], None if cluster is None else cluster[own])
+        clustered_mean(y[own], None if cluster is None else cluster[own], weight[own])
         for own in (other == one for one in met)
     ]
     return BaselineRates(
         baseline=baseline,
         models=tuple(data.models[one] for one in met.tolist()),
-        rate=np.array([mean for mean, _ in found]),
-        se=np.array([se for _, se in found]),
+        rate=np.array([mean.value for mean in found], dtype=np.float64),
+        se=np.array([mean.se for mean in found], dtype=np.float64),
         battles=np.bincount(other, weight, len(data.models))[met],
     )
-
-
-def mean_and_error(
-    values: ArrayLike, weight: ArrayLike | None = None, cluster: NDArray[np.int32] | None = None
-) -> tuple[float, float]:
-    """The weighted mean of values (n,), and its standard error with n - 1; clusters count as single units.
-
-    NaN for an empty mean, and for the error of a mean of one. Values of weight 0 are ignored.
-    """
-    data = np.asarray(values, dtype=np.float64)
-    size = np.ones(len(data)) if weight is None else np.asarray(weight, dtype=np.float64)
-    total = float(size.sum())
-    if total == 0.0:
-        return float("nan"), float("nan")
-    used = size > 0.0
-    data, size = data[used], size[used]
-    mean = float(data @ size) / total
-    group, count = cluster_codes(None if cluster is None else cluster[used], len(data))
-    if count < 2:
-        return mean, float("nan")
-    lean = np.bincount(group, size * (data - mean), count)
-    return mean, float(np.sqrt(lean @ lean * (count / (count - 1.0)))) / total
 
 
 def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b: NDArray[np.float64]) -> WinRates:

@@ -47,6 +47,13 @@ def test_intervals_of_few_clusters_hold_as_often_as_they_say() -> None:
     assert 0.92 <= held / 400 <= 0.98
 
 
+def test_a_row_without_weight_is_no_further_cluster() -> None:
+    """It would make the one cluster that is there look certain."""
+    assert clustered_mean([1.0, 0.0, 0.5], [0, 0, 1], [1.0, 1.0, 0.0]).se is None
+    values = [0.2, 0.9, 0.4, 0.7]
+    assert clustered_mean([*values, 9.0], weight=[1.0, 1.0, 1.0, 1.0, 0.0]) == clustered_mean(values)
+
+
 def test_nothing_and_one_cluster_say_so() -> None:
     assert clustered_mean([]).value is None
     assert clustered_difference([1.0], []).value is None

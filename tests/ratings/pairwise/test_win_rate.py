@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.win_rate import against_baseline, mean_and_error, win_rate, win_rate_balanced
+from venire.ratings.pairwise.win_rate import against_baseline, win_rate, win_rate_balanced
 
 
 def battles(rows: int = 300, models: int = 4, seed: int = 0, clusters: int = 25) -> Comparisons:
@@ -119,21 +119,6 @@ def test_rates_of_all_and_nothing_have_no_logits_and_say_why() -> None:
     }
     assert found.ratings.unit == "win rate"
     assert np.isnan(win_rate(comparisons(["a"], ["b"], [1])).ratings.logits).all()
-
-
-def test_a_mean_and_its_error() -> None:
-    values = np.array([0.2, 0.9, 0.4, 0.7])
-    assert mean_and_error(values) == pytest.approx((0.55, values.std(ddof=1) / 2))
-    # Two copies of each, drawn as a whole, say no more than one.
-    assert mean_and_error(np.repeat(values, 2), cluster=np.repeat(np.arange(4, dtype=np.int32), 2)) == pytest.approx(
-        (0.55, values.std(ddof=1) / 2)
-    )
-    assert np.isnan(mean_and_error([])[0])
-    assert np.isnan(mean_and_error([0.3])[1])
-    # What has no weight is no second unit: it would make the one cluster that is there look certain.
-    two = np.array([0, 0, 1], dtype=np.int32)
-    assert np.isnan(mean_and_error([1.0, 0.0, 0.5], [1.0, 1.0, 0.0], two)[1])
-    assert mean_and_error([*values, 9.0], [1.0, 1.0, 1.0, 1.0, 0.0]) == pytest.approx(mean_and_error(values))
 
 
 def test_a_baseline_that_is_not_there_is_named() -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import model_validator
 
-from venire.arena.errors import InputError
+from venire.arena.budgets import Shards
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES, PROVIDERS
-from venire.configs.problems import found_problems, lines
+from venire.configs.fields import Compared, Table, key, whole
 from venire.configs.values import (
     MONEY,
     PATH,
@@ -42,51 +41,7 @@ from venire.configs.values import (
     Variable,
     Variables,
     Variants,
-    whole,
 )
-
-
-class Table(BaseModel):
-    """A table of the campaign file, or the same written in Python: by keywords, with the file's own keys."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
-    python_names: ClassVar[Mapping[str, str]] = {}
-    """What a key may also be called in Python, where the file's name is that of one table of a list."""
-    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
-
-    def __init__(self, /, **keys: Any) -> None:
-        """Check one table that is written in Python. Raises InputError with a line for each thing that is wrong."""
-        given = {self.python_names.get(key, key): _as_written(value) for key, value in keys.items()}
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise InputError(lines(type(self).__name__, given, found_problems(error, type(self)))) from None
-        self._given = given
-
-    # The mark lets pydantic build nested tables without this constructor: a file is checked as a whole. Each table
-    # declares the constructor again for type checkers, which would otherwise derive one from its fields that accepts
-    # no float for a Decimal and no plural.
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """The keys that were written in Python, with plain values as a file would have them."""
-        return self._given
-
-
-def _as_written(value: object) -> Any:
-    """A value of Python as the parser of a file would give it: exact decimals, texts for paths, lists and dicts."""
-    if isinstance(value, Table):
-        return dict(value.given)
-    if isinstance(value, float):
-        return Decimal(repr(value))
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _as_written(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_written(one) for one in value]
-    return value
 
 
 class Price(Table):
@@ -96,18 +51,24 @@ class Price(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    input: Money = Field(description=MONEY)
-    output: Money = Field(description=MONEY)
-    cached: Money | None = Field(default=None, description=MONEY)
-    written: Money | None = Field(default=None, description=MONEY)
+    shards = Shards.WHOLE
+    input: Money = key(MONEY, since=0)
+    output: Money = key(MONEY, since=0)
+    cached: Money | None = key(MONEY, since=2, default=None)
+    written: Money | None = key(MONEY, since=2, default=None)
 
 
 _Provider = Annotated[str, OneOf(PROVIDERS, also=("replay",))]
 _URL = "an http or https URL, such as https://api.openai.com/v1"
 _URL_OR_REPLICAS = f"{_URL}, or ray://NAME for replicas in a Ray cluster"
 _TEMPERATURE = 'a number from 0 to 2 with at most 9 decimals, or "default" for leaving it to the model'
-_LIMIT = whole(1, 10**12)
-_Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
+_VARIABLE = "the name of an environment variable"
+_FLAG = "true or false"
+_SECONDS = "a number of seconds above 0 and at most 86400"
+_LONG = "a number of seconds above 0 and at most 2592000"
+_SHARE = "a number above 0 and at most 1"
+_FRACTION = "a number from 0 to 1"
+_PRICE = "a table such as { input = 0.15, output = 0.60 }"
 
 
 class Fallback(Table):
@@ -117,57 +78,63 @@ class Fallback(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    provider: _Provider | None = None
-    base_url: Address = Field(description=_URL_OR_REPLICAS)
-    key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
-    model: Text | None = Field(default=None, description=TEXT)
-    price: Price | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
-    structured_output: bool | None = Field(default=None, description="true or false")
+    shards = Shards.WHOLE
+    provider: _Provider | None = key(None, since=1, default=None)
+    base_url: Address = key(_URL_OR_REPLICAS, since=1)
+    key_variable: Variable | None = key(_VARIABLE, since=1, default=None)
+    model: Text | None = key(TEXT, since=1, default=None)
+    price: Price | None = key(_PRICE, since=1, default=None)
+    structured_output: bool | None = key(_FLAG, since=5, default=None)
 
 
 class RespondentTable(Table):
     """What `[[judge]]` and `[[contestant]]` have in common: a model, the way to it, and how it is asked."""
 
-    name: Text | None = Field(default=None, description=TEXT)
-    model: Text = Field(description=TEXT)
-    provider: _Provider = "openai"
-    base_url: Address | None = Field(default=None, description=_URL)
-    key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
-    key_variables: Variables | None = Field(
-        default=None, description="a list of at least two names of environment variables, each once"
+    shards = Shards.WHOLE
+    name: Text | None = key(TEXT, since=0, default=None)
+    model: Text = key(TEXT, since=0)
+    provider: _Provider = key(None, since=0, default="openai")
+    base_url: Address | None = key(_URL, since=0, default=None)
+    key_variable: Variable | None = key(_VARIABLE, since=0, default=None)
+    key_variables: Variables | None = key(
+        "a list of at least two names of environment variables, each once", since=1, default=None
     )
-    fallback: list[Fallback] = Field(default=[], description="[[...fallback]] tables, with double brackets")
-    temperature: Temperature = Field(default=Decimal(0), description=_TEMPERATURE)
-    max_tokens: int = Field(default=800, ge=1, le=10_000_000, description=whole(1, 10_000_000))
-    context: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
-    system: str | None = Field(default=None, min_length=1, description=TEXT)
-    requests_per_minute: int | None = Field(default=None, ge=1, le=10_000_000, description=whole(1, 10_000_000))
-    tokens_per_minute: _Limit = None
-    input_tokens_per_minute: _Limit = None
-    output_tokens_per_minute: _Limit = None
-    requests_per_day: _Limit = None
-    share: Share = Field(default=Decimal(1), description="a number above 0 and at most 1")
-    skew: Skew = Field(default=Decimal(1), description="a number of seconds from 0 to 60")
-    concurrency: int = Field(default=16, ge=1, le=100_000, description=whole(1, 100_000))
-    timeout: Seconds = Field(default=Decimal(120), description="a number of seconds above 0 and at most 86400")
-    connect_timeout: Seconds = Field(default=Decimal(15), description="a number of seconds above 0 and at most 86400")
-    read_timeout: Seconds | None = Field(default=None, description="a number of seconds above 0 and at most 86400")
-    headers: Headers = Field(default={}, description='a table of texts, such as { "X-Title" = "my campaign" }')
-    proxy: Proxy | None = Field(default=None, description="an http URL, such as http://proxy.example.org:3128")
-    proxy_variable: Variable | None = Field(default=None, description="the name of an environment variable")
-    max_attempts: int = Field(default=5, ge=1, le=1000, description=whole(1, 1000))
-    max_elapsed: Long = Field(default=Decimal(21_600), description="a number of seconds above 0 and at most 2592000")
-    patience: Long = Field(default=Decimal(900), description="a number of seconds above 0 and at most 2592000")
-    elo: Elo | None = Field(default=None, description="a finite number of Elo points, from -100000 to 100000")
-    family: Text | None = Field(default=None, description=TEXT)
-    price: Price | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
-    free: bool = Field(default=False, description="true or false")
-    structured_output: bool | None = Field(default=None, description="true or false")
-    transport: Literal["live", "batch", "file"] = Field(default="live", description='"live", "batch" or "file"')
-    wave_size: int | None = Field(default=None, ge=1, le=1_000_000, description=whole(1, 1_000_000))
-    max_wait: Long | None = Field(default=None, description="a number of seconds above 0 and at most 2592000")
-    after_wait: Literal["live", "start"] = Field(default="live", description='"live" or "start"')
-    batch_price: Price | None = Field(default=None, description="a table such as { input = 0.075, output = 0.30 }")
+    fallback: list[Fallback] = key("[[...fallback]] tables, with double brackets", since=1, default=[])
+    temperature: Temperature = key(_TEMPERATURE, since=0, default=Decimal(0))
+    max_tokens: int = whole(1, 10_000_000, since=0, default=800)
+    context: int | None = whole(1, 1_000_000_000, since=1, default=None)
+    system: str | None = key(TEXT, since=1, default=None, min_length=1)
+    requests_per_minute: int | None = whole(1, 10_000_000, since=0, default=None)
+    tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None)
+    input_tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None)
+    output_tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None)
+    requests_per_day: int | None = whole(1, 10**12, since=1, default=None)
+    share: Share = key(_SHARE, since=1, default=Decimal(1), shards=Shards.PART)
+    skew: Skew = key("a number of seconds from 0 to 60", since=1, default=Decimal(1))
+    concurrency: int = whole(1, 100_000, since=0, default=16)
+    timeout: Seconds = key(_SECONDS, since=0, default=Decimal(120))
+    connect_timeout: Seconds = key(_SECONDS, since=1, default=Decimal(15))
+    read_timeout: Seconds | None = key(_SECONDS, since=1, default=None)
+    headers: Headers = key('a table of texts, such as { "X-Title" = "my campaign" }', since=1, default={})
+    proxy: Proxy | None = key("an http URL, such as http://proxy.example.org:3128", since=1, default=None)
+    proxy_variable: Variable | None = key(_VARIABLE, since=1, default=None)
+    max_attempts: int = whole(1, 1000, since=0, default=5)
+    max_elapsed: Long = key(_LONG, since=1, default=Decimal(21_600))
+    patience: Long = key(_LONG, since=1, default=Decimal(900))
+    elo: Elo | None = key("a finite number of Elo points, from -100000 to 100000", since=0, default=None)
+    family: Text | None = key(TEXT, since=0, default=None)
+    price: Price | None = key(_PRICE, since=0, default=None)
+    free: bool = key(_FLAG, since=0, default=False)
+    structured_output: bool | None = key(_FLAG, since=5, default=None)
+    transport: Literal["live", "batch", "file"] = key(
+        '"live", "batch" or "file"', since=5, default="live", compared=Compared.NOWHERE
+    )
+    wave_size: int | None = whole(1, 1_000_000, since=5, default=None, compared=Compared.NOWHERE)
+    max_wait: Long | None = key(_LONG, since=5, default=None, compared=Compared.NOWHERE)
+    after_wait: Literal["live", "start"] = key('"live" or "start"', since=5, default="live", compared=Compared.NOWHERE)
+    batch_price: Price | None = key(
+        "a table such as { input = 0.075, output = 0.30 }", since=5, default=None, compared=Compared.NOWHERE
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -186,20 +153,20 @@ class Judge(RespondentTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    base_url: Address | None = Field(default=None, description=_URL_OR_REPLICAS)
-    protocol: Text = Field(default="two-stage", description='the name of a protocol, such as "two-stage"')
-    repair: bool = Field(default=True, description="true or false")
-    logprobs: bool = Field(default=False, description="true or false")
-    best: int | None = Field(default=None, ge=1, le=1000, description=whole(1, 1000))
-    too_long: Literal["error", "truncate-both", "middle"] = Field(
-        default="error", description='"error", "truncate-both" or "middle"'
+    base_url: Address | None = key(_URL_OR_REPLICAS, since=0, default=None)
+    protocol: Text = key('the name of a protocol, such as "two-stage"', since=0, default="two-stage")
+    repair: bool = key(_FLAG, since=0, default=True)
+    logprobs: bool = key(_FLAG, since=1, default=False)
+    best: int | None = whole(1, 1000, since=1, default=None)
+    too_long: Literal["error", "truncate-both", "middle"] = key(
+        '"error", "truncate-both" or "middle"', since=1, default="error"
     )
-    examples: Text | None = Field(default=None, description=PATH)
-    options: dict[str, str] = Field(default={}, description='a table of texts, such as { points = "5" }')
-    prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { reasons = "reasons.txt" }')
-    recorded: Text | None = Field(default=None, description=PATH)
-    map: dict[str, Text] = Field(default={}, description='a table of column names, such as { verdict = "winner" }')
-    dialect: Text | None = Field(default=None, description='the name of a dialect, such as "mt-bench"')
+    examples: Text | None = key(PATH, since=1, default=None)
+    options: dict[str, str] = key('a table of texts, such as { points = "5" }', since=1, default={})
+    prompts: dict[str, Text] = key('a table of files, such as { reasons = "reasons.txt" }', since=1, default={})
+    recorded: Text | None = key(PATH, since=1, default=None)
+    map: dict[str, Text] = key('a table of column names, such as { verdict = "winner" }', since=1, default={})
+    dialect: Text | None = key('the name of a dialect, such as "mt-bench"', since=1, default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -217,9 +184,9 @@ class Contestant(RespondentTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    temperature: Temperature = Field(default=None, description=_TEMPERATURE)
-    max_tokens: int = Field(default=2048, ge=1, le=10_000_000, description=whole(1, 10_000_000))
-    samples: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
+    temperature: Temperature = key(_TEMPERATURE, since=3, default=None)
+    max_tokens: int = whole(1, 10_000_000, since=3, default=2048)
+    samples: int = whole(1, 10_000, since=3, default=1)
 
 
 class Editor(RespondentTable):
@@ -229,9 +196,9 @@ class Editor(RespondentTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    name: Text = Field(description='the name of the edit, such as "echo"')
-    max_tokens: int = Field(default=4096, ge=1, le=10_000_000, description=whole(1, 10_000_000))
-    prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { edit = "edit.txt" }')
+    name: Text = key('the name of the edit, such as "echo"', since=4)
+    max_tokens: int = whole(1, 10_000_000, since=4, default=4096)
+    prompts: dict[str, Text] = key('a table of files, such as { edit = "edit.txt" }', since=4, default={})
 
 
 class ColumnNames(Table):
@@ -241,13 +208,17 @@ class ColumnNames(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    instructions: dict[str, Text] = Field(
-        default={}, description='a table of column names, such as { instruction = "prompt" }'
+    shards = Shards.WHOLE
+    instructions: dict[str, Text] = key(
+        'a table of column names, such as { instruction = "prompt" }', since=0, default={}
     )
-    completions: dict[str, Text] = Field(
-        default={}, description='a table of column names, such as { completion = "output" }'
+    completions: dict[str, Text] = key(
+        'a table of column names, such as { completion = "output" }', since=0, default={}
     )
-    elo: dict[str, Text] = Field(default={}, description='a table of column names, such as { elo = "arena_elo" }')
+    elo: dict[str, Text] = key('a table of column names, such as { elo = "arena_elo" }', since=0, default={})
+
+
+_EDITED = Compared.JUDGING | Compared.EDITING
 
 
 class Data(Table):
@@ -257,33 +228,37 @@ class Data(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    instructions: Text | None = Field(default=None, description=PATH)
-    completions: Text | None = Field(default=None, description=PATH)
-    elo: Text | None = Field(default=None, description=PATH)
-    models: Models | None = Field(default=None, description="a list of at least two model names, each once")
-    map: ColumnNames = Field(default_factory=ColumnNames, description="tables instructions, completions, elo")
-    families: dict[str, Text] = Field(default={}, description="a table from model to family")
+    shards = Shards.WHOLE
+    compared = Compared.JUDGING
+    instructions: Text | None = key(PATH, since=0, default=None, compared=Compared.ALL)
+    completions: Text | None = key(PATH, since=0, default=None, compared=_EDITED)
+    elo: Text | None = key(PATH, since=0, default=None)
+    models: Models | None = key(
+        "a list of at least two model names, each once", since=0, default=None, compared=_EDITED
+    )
+    map: ColumnNames = key("tables instructions, completions, elo", since=0, default_factory=ColumnNames)
+    families: dict[str, Text] = key("a table from model to family", since=0, default={})
 
 
 _Policy = Annotated[str, OneOf(POLICIES, also=(RECORDED,), lead="one of ")]
-_BATTLES = whole(1, 1_000_000_000)
 _POINTS = "a number of Elo points above 0 and at most 100000"
 
 
 class PhaseTable(Table):
     """One `[[plan.phase]]`: a part of the plan with a policy of its own."""
 
-    policy: _Policy = "widest-gap"
-    matchups: int = Field(default=30, ge=1, le=10_000_000, description=whole(1, 10_000_000))
-    coverage: Share = Field(default=Decimal("0.3"), description="a number above 0 and at most 1")
-    band: Band = Field(
-        default=[Decimal(60), Decimal(200)], description="two numbers of Elo points, the lower first, such as [60, 200]"
+    shards = Shards.WHOLE
+    policy: _Policy = key(None, since=0, default="widest-gap")
+    matchups: int = whole(1, 10_000_000, since=0, default=30)
+    coverage: Share = key(_SHARE, since=0, default=Decimal("0.3"))
+    band: Band = key(
+        "two numbers of Elo points, the lower first, such as [60, 200]", since=1, default=[Decimal(60), Decimal(200)]
     )
-    battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
-    round: int = Field(default=100, ge=1, le=1_000_000, description=whole(1, 1_000_000))
-    purpose: Literal["mean", "boundary", "place"] = Field(default="mean", description='"mean", "boundary" or "place"')
-    top: int = Field(default=3, ge=1, le=100_000, description=whole(1, 100_000))
-    place: Text | None = Field(default=None, description="the name of a model")
+    battles: int | None = whole(1, 1_000_000_000, since=1, default=None)
+    round: int = whole(1, 1_000_000, since=1, default=100)
+    purpose: Literal["mean", "boundary", "place"] = key('"mean", "boundary" or "place"', since=1, default="mean")
+    top: int = whole(1, 100_000, since=1, default=3)
+    place: Text | None = key("the name of a model", since=1, default=None)
 
 
 class Phase(PhaseTable):
@@ -293,7 +268,7 @@ class Phase(PhaseTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    name: Text = Field(description=TEXT)
+    name: Text = key(TEXT, since=1)
 
 
 class Stop(Table):
@@ -303,12 +278,13 @@ class Stop(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
-    half_width: Points | None = Field(default=None, description=_POINTS)
-    top: int | None = Field(default=None, ge=1, le=100_000, description=whole(1, 100_000))
-    ranks: bool = Field(default=False, description="true or false")
-    indifference: Indifference = Field(default=Decimal(15), description="a number of Elo points from 0 to 100000")
-    level: Level = Field(default=Decimal("0.95"), description="a number from 0.5 to 0.999")
+    shards = Shards.WHOLE
+    battles: int | None = whole(1, 1_000_000_000, since=1, default=None)
+    half_width: Points | None = key(_POINTS, since=1, default=None)
+    top: int | None = whole(1, 100_000, since=1, default=None)
+    ranks: bool = key(_FLAG, since=1, default=False)
+    indifference: Indifference = key("a number of Elo points from 0 to 100000", since=1, default=Decimal(15))
+    level: Level = key("a number from 0.5 to 0.999", since=1, default=Decimal("0.95"))
 
 
 class Plan(PhaseTable):
@@ -318,13 +294,14 @@ class Plan(PhaseTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    python_names = {"phases": "phase"}
-    instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
-    repeats: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
-    orders: Literal["both", "random"] = Field(default="both", description='"both" or "random"')
-    variants: Variants = Field(default=[], description='a list of names of edits, each once, such as ["echo"]')
-    stop: Stop = Field(default_factory=Stop, description="a [plan.stop] table")
-    phase: list[Phase] = Field(default=[], description="[[plan.phase]] tables, with double brackets")
+    compared = Compared.JUDGING
+    python_names: ClassVar[Mapping[str, str]] = {"phases": "phase"}
+    instructions: int | None = whole(1, 1_000_000_000, since=0, default=None, compared=Compared.ALL)
+    repeats: int = whole(1, 10_000, since=0, default=1)
+    orders: Literal["both", "random"] = key('"both" or "random"', since=1, default="both")
+    variants: Variants = key('a list of names of edits, each once, such as ["echo"]', since=4, default=[])
+    stop: Stop = key("a [plan.stop] table", since=1, default_factory=Stop)
+    phase: list[Phase] = key("[[plan.phase]] tables, with double brackets", since=1, default=[])
 
 
 class BudgetLimits(Table):
@@ -334,9 +311,9 @@ class BudgetLimits(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    calls: int | None = Field(default=None, ge=1, le=10**12, description=whole(1, 10**12))
-    money: Money | None = Field(default=None, description=MONEY)
-    tokens: int | None = Field(default=None, ge=1, le=10**15, description=whole(1, 10**15))
+    calls: int | None = whole(1, 10**12, since=0, default=None, shards=Shards.PART)
+    money: Money | None = key(MONEY, since=0, default=None, shards=Shards.PART)
+    tokens: int | None = whole(1, 10**15, since=1, default=None, shards=Shards.PART)
 
 
 class Budget(BudgetLimits):
@@ -346,9 +323,12 @@ class Budget(BudgetLimits):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    judge: dict[str, BudgetLimits] = Field(default={}, description="tables of limits by the name of a judge")
-    model: dict[str, BudgetLimits] = Field(default={}, description="tables of limits by model")
-    generation: BudgetLimits = Field(default_factory=BudgetLimits, description="a table of limits")
+    shards = Shards.WHOLE
+    judge: dict[str, BudgetLimits] = key("tables of limits by the name of a judge", since=1, default={})
+    model: dict[str, BudgetLimits] = key("tables of limits by model", since=1, default={})
+    generation: BudgetLimits = key(
+        "a table of limits", since=3, default_factory=BudgetLimits, compared=Compared.NOWHERE
+    )
 
 
 class Quality(Table):
@@ -358,9 +338,10 @@ class Quality(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    readable: Share | None = Field(default=None, description="a number above 0 and at most 1")
-    flips: Fraction | None = Field(default=None, description="a number from 0 to 1")
-    give_up: Fraction = Field(default=Decimal("0.1"), description="a number from 0 to 1")
+    shards = Shards.WHOLE
+    readable: Share | None = key(_SHARE, since=1, default=None)
+    flips: Fraction | None = key(_FRACTION, since=1, default=None)
+    give_up: Fraction = key(_FRACTION, since=1, default=Decimal("0.1"))
 
 
 class Campaign(Table):
@@ -370,15 +351,22 @@ class Campaign(Table):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    python_names = {"judges": "judge", "contestants": "contestant", "editors": "editor"}
-    name: Text | None = Field(default=None, description=TEXT)
-    seed: int = Field(default=0, ge=0, le=2**63 - 1, description=whole(0, 2**63 - 1))
-    store: Text | None = Field(default=None, description=PATH)
-    durability: Literal["normal", "strict"] = Field(default="normal", description='"normal" or "strict"')
-    data: Data = Field(default_factory=Data, description="a [data] table")
-    plan: Plan = Field(default_factory=Plan, description="a [plan] table")
-    judge: list[Judge] = Field(default=[], description="one or more [[judge]] tables, with double brackets")
-    contestant: list[Contestant] = Field(default=[], description="[[contestant]] tables, with double brackets")
-    editor: list[Editor] = Field(default=[], description="[[editor]] tables, with double brackets")
-    budget: Budget = Field(default_factory=Budget, description="a [budget] table")
-    quality: Quality = Field(default_factory=Quality, description="a [quality] table")
+    shards = Shards.WHOLE
+    python_names: ClassVar[Mapping[str, str]] = {"judges": "judge", "contestants": "contestant", "editors": "editor"}
+    name: Text | None = key(TEXT, since=0, default=None, compared=Compared.JUDGING)
+    seed: int = whole(0, 2**63 - 1, since=0, default=0)
+    store: Text | None = key(PATH, since=0, default=None, compared=Compared.JUDGING)
+    durability: Literal["normal", "strict"] = key('"normal" or "strict"', since=1, default="normal")
+    data: Data = key("a [data] table", since=0, default_factory=Data)
+    plan: Plan = key("a [plan] table", since=0, default_factory=Plan)
+    judge: list[Judge] = key(
+        "one or more [[judge]] tables, with double brackets", since=0, default=[], compared=Compared.JUDGING
+    )
+    contestant: list[Contestant] = key(
+        "[[contestant]] tables, with double brackets", since=3, default=[], compared=Compared.GENERATION
+    )
+    editor: list[Editor] = key(
+        "[[editor]] tables, with double brackets", since=4, default=[], compared=Compared.EDITING
+    )
+    budget: Budget = key("a [budget] table", since=0, default_factory=Budget, compared=Compared.JUDGING)
+    quality: Quality = key("a [quality] table", since=1, default_factory=Quality, compared=Compared.NOWHERE)

@@ -216,11 +216,6 @@ PATH = "the path of a file, relative to the campaign file"
 MONEY = f"a number of US dollars from 0 to {_MAX_MONEY}, with at most 9 decimals"
 
 
-def whole(low: int, high: int) -> str:
-    """What is accepted: a whole number in a range."""
-    return f"a whole number from {low} to {high}"
-
-
 @dataclass(frozen=True)
 class OneOf:
     """A text that must be a name of a registry, or one of `also`; `lead` precedes the names in a message."""

@@ -71,7 +71,7 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
-        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints"),
+        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "budgets"),
         ("keys", "registry"),
         ("campaigns",),
         ("planning",),
@@ -79,6 +79,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "configs": (
         ("values", "demo", "env_file"),
         ("problems",),
+        ("fields",),
         ("schema",),
         ("settings", "checks"),
         ("loading",),

@@ -11,13 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings
+from venire.arena.budgets import Shards, part_of
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, LaneSettings
 from venire.arena.errors import InputError
+from venire.configs.fields import Table
+from venire.configs.schema import BudgetLimits, Judge
 from venire.storage.plans import trial_states
 from venire.storage.store.store import Store
+
+Settings = TypeVar("Settings", BudgetSettings, LaneSettings)
 
 _WRITTEN = re.compile(r"(\d{1,4})/(\d{1,4})")
 
@@ -82,20 +88,18 @@ def sharded(campaign: CampaignSettings, shard: Shard, parts: int = 1) -> Campaig
     return replace(
         campaign,
         store=shard.store(campaign.store),
-        budget=_part(campaign.budget, part),
-        judge_budgets={name: _part(budget, part) for name, budget in campaign.judge_budgets.items()},
-        model_budgets={name: _part(budget, part) for name, budget in campaign.model_budgets.items()},
-        judges=tuple(
-            replace(judge, lane=replace(judge.lane, share=judge.lane.share * float(part))) for judge in campaign.judges
-        ),
+        budget=_part(campaign.budget, BudgetLimits, part),
+        judge_budgets={name: _part(limits, BudgetLimits, part) for name, limits in campaign.judge_budgets.items()},
+        model_budgets={name: _part(limits, BudgetLimits, part) for name, limits in campaign.model_budgets.items()},
+        judges=tuple(replace(judge, lane=_part(judge.lane, Judge, part)) for judge in campaign.judges),
     )
 
 
-def _part(budget: BudgetSettings, part: Fraction) -> BudgetSettings:
-    calls, money, tokens = (
-        None if limit is None else int(limit * part) for limit in (budget.calls, budget.money, budget.tokens)
-    )
-    return BudgetSettings(calls, money, tokens)
+def _part(record: Settings, table: type[Table], part: Fraction) -> Settings:
+    """What a shard has of settings, by what their table in the campaign file declares of each key."""
+    values = {name: getattr(record, name) for name, key in table.declared.items() if key.shards is Shards.PART}
+    parts: dict[str, Any] = {name: part_of(value, part) for name, value in values.items() if value is not None}
+    return replace(record, **parts)
 
 
 def shard_trials(store: Store, campaign: int, of: int, numbers: Sequence[int]) -> frozenset[int]:

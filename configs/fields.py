@@ -1,0 +1,163 @@
+"""Keys of a campaign file, each declared once: its values and default, since when there is it, and who reads it how.
+
+`since` is the edition of campaign files that brought a key. A store may hold settings of any edition, so what is
+compared leaves out a key that is younger than they are as long as it says what its absence meant. The editions so far:
+0 the keys of the first campaigns; 1 other ways to a judge, phases, rules and limits; 2 prices of cached tokens;
+3 contestants; 4 editors; 5 structured output and batches. A new key is of the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Flag, auto
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic.fields import FieldInfo
+
+from venire.arena.budgets import Shards
+from venire.arena.errors import InputError
+from venire.configs.problems import found_problems, lines
+
+
+class Compared(Flag):
+    """The campaigns of a file whose settings a key is part of; a change to it is then noticed."""
+
+    NOWHERE = 0
+    JUDGING = auto()
+    GENERATION = auto()
+    EDITING = auto()
+    ALL = JUDGING | GENERATION | EDITING
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a key of a table is beside its type, values and default."""
+
+    since: int
+    shards: Shards
+    compared: Compared
+
+
+class _Said(NamedTuple):
+    """The same as far as the key says it itself; None: as its table says."""
+
+    since: int
+    shards: Shards | None
+    compared: Compared | None
+
+
+def key(
+    accepted: str | None,
+    *,
+    since: int,
+    shards: Shards | None = None,
+    compared: Compared | None = None,
+    **field: Any,
+) -> Any:
+    """A key of a table: the values that are `accepted`, in words, and what else pydantic's `Field` takes.
+
+    `shards` and `compared` are given where they are not those of the table.
+    """
+    info: FieldInfo = Field(description=accepted, **field)
+    info.metadata.append(_Said(since, shards, compared))
+    return info
+
+
+def whole(low: int, high: int, *, since: int, **field: Any) -> Any:
+    """A key whose values are whole numbers in a range."""
+    return key(f"a whole number from {low} to {high}", since=since, ge=low, le=high, **field)
+
+
+class Table(BaseModel):
+    """A table of the campaign file, or the same written in Python: by keywords, with the file's own keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    python_names: ClassVar[Mapping[str, str]] = {}
+    """What a key may also be called in Python, where the file's name is that of one table of a list."""
+    shards: ClassVar[Shards | None] = None
+    """How shards divide the keys that do not say it themselves; None: every key does."""
+    compared: ClassVar[Compared] = Compared.ALL
+    """Which settings the keys that do not say it themselves are part of, where their table is."""
+    declared: ClassVar[Mapping[str, Declared]] = {}
+    """What each key is."""
+    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Refuse a key that shards would drop, or that would make stored campaigns look changed."""
+        cls.declared = {name: cls._declared(name, field) for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def _declared(cls, name: str, field: FieldInfo) -> Declared:
+        said = next((one for one in reversed(field.metadata) if isinstance(one, _Said)), None)
+        shards = cls.shards if said is None else said.shards or cls.shards
+        if said is None or shards is None:
+            raise TypeError(
+                f"{cls.__name__}.{name}: declare by `key` since when there is it, and what shards have of it"
+            )
+        return Declared(said.since, shards, cls.compared if said.compared is None else said.compared)
+
+    def __init__(self, /, **keys: Any) -> None:
+        """Check one table that is written in Python. Raises InputError with a line for each thing that is wrong."""
+        given = {self.python_names.get(name, name): _as_written(value) for name, value in keys.items()}
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise InputError(lines(type(self).__name__, given, found_problems(error, type(self)))) from None
+        self._given = given
+
+    # The mark lets pydantic build nested tables without this constructor: a file is checked as a whole. Each table
+    # declares the constructor again for type checkers, which would otherwise derive one from its fields that accepts
+    # no float for a Decimal and no plural.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The keys that were written in Python, with plain values as a file would have them."""
+        return self._given
+
+
+def _as_written(value: object) -> Any:
+    """A value of Python as the parser of a file would give it: exact decimals, texts for paths, lists and dicts."""
+    if isinstance(value, Table):
+        return dict(value.given)
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _as_written(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_written(one) for one in value]
+    return value
+
+
+def compared_keys(table: Table, part: Compared, edition: int = 0) -> dict[str, Any]:
+    """The keys of a table that are settings of `part`, as plain values, defaults included.
+
+    Without those that came after `edition` and equal their default: settings of that edition do not have them.
+    """
+    found = {}
+    for name, field in type(table).model_fields.items():
+        about = table.declared[name]
+        if part in about.compared:
+            within = max(edition, about.since)  # what is in a younger table came with it
+            value = _plain(getattr(table, name), part, within)
+            absent = _plain(field.get_default(call_default_factory=True), part, within)
+            if about.since <= edition or value != absent:
+                found[name] = value
+    return found
+
+
+def _plain(value: Any, part: Compared, edition: int) -> Any:
+    if isinstance(value, Table):
+        return compared_keys(value, part, edition)
+    if isinstance(value, list):
+        return [_plain(one, part, edition) for one in value]
+    if isinstance(value, dict):
+        return {name: _plain(one, part, edition) for name, one in value.items()}
+    return value

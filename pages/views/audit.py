@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from venire.pages.addresses import Links
 from venire.pages.context import PageContext
 from venire.storage.read.activity import known_models
 
+CALLS: Mapping[str, tuple[str, Callable[[Links], str]]] = {
+    "unreadable": ("replies that could not be read", lambda links: links.calls(status="unreadable")),
+    "ties": ("ties", lambda links: links.calls(winner=0)),
+    "flips": ("flipped battles", lambda links: links.calls(flipped=True)),
+    "failed": ("failed", lambda links: links.calls(status="failed")),
+    "pending": ("pending", lambda links: links.calls(status="pending")),
+    "instructions": ("instructions", lambda links: links.to("instructions")),
+    "disagreements": ("battles on which judges disagree", lambda links: links.calls(disagree=True)),
+}
+"""The words and the address of a link to each set of calls that a check names (`reports.audit.finding.Calls`)."""
+
 
 def audit(here: PageContext, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the audit's page, from the document of `venire audit --json`."""
-    order = {"worry": 0, "unsure": 1, "fine": 2, "not made": 3}
+    """The values of the audit's page, from `live.documents.audit_document`."""
     models = {one.name: one.number for one in known_models(here.store)}
-    findings = sorted(document["findings"], key=lambda one: order.get(one["word"], 4))
+    findings = document["findings"]
     return {
         "audit": document,
         "findings": [{"facts": one, "links": _links(here, one, models)} for one in findings],
@@ -25,22 +36,10 @@ def audit(here: PageContext, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _links(here: PageContext, finding: Mapping[str, Any], models: Mapping[str, int]) -> list[tuple[str, str]]:
     """Tables of the calls that a check speaks of."""
-    name, links = finding["check"], here.links
     if finding["word"] == "not made":
         return []
-    found: list[tuple[str, str]] = []
-    if name in ("unread", "unread-by-model"):
-        found.append(("replies that could not be read", links.calls(status="unreadable")))
-    elif name == "tie-rule":
-        found += [("ties", links.calls(winner=0)), ("flips", links.calls(flipped=True))]
-    elif name in ("order-effects", "better-than-coin"):
-        found.append(("flipped battles", links.calls(flipped=True)))
-    elif name == "complete":
-        found += [("failed", links.calls(status="failed")), ("pending", links.calls(status="pending"))]
-    elif name in ("instructions", "single-instructions", "first-place", "smallest-removal"):
-        found.append(("instructions", links.to("instructions")))
-    elif name in ("single-judges", "judge-agreement", "alike-judges", "own-family", "people-agreement"):
-        found.append(("battles on which judges disagree", links.calls(disagree=True)))
+    links = here.links
+    found = [(words, address(links)) for words, address in (CALLS[one] for one in finding["calls"])]
     details = finding.get("details") or {}
     for pair in (details.get("pairs") if isinstance(details.get("pairs"), list) else None) or []:
         names = pair.get("models") if isinstance(pair, Mapping) else None

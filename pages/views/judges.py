@@ -31,19 +31,6 @@ _CALLED = {"discrimination": "slope", "first": "first place"}
 _SECONDS = 10.0
 
 
-_CHECKS = (
-    "order-effects",
-    "length",
-    "own-family",
-    "drift",
-    "better-than-coin",
-    "judge-agreement",
-    "alike-judges",
-    "people-agreement",
-)
-"""Checks of the audit that speak of judges."""
-
-
 def judges(here: PageContext, board: Mapping[str, Any], audit: Mapping[str, Any] | None) -> dict[str, Any]:
     """The values of the judges' page: a board's document, the campaign's trials, the audit where it is at hand."""
     active = here.memo("judges", lambda: judge_activity(here.table), _SECONDS)
@@ -80,7 +67,7 @@ def judges(here: PageContext, board: Mapping[str, Any], audit: Mapping[str, Any]
         "agreement_names": names,
         "people": board["diagnostics"].get("people"),
         "peers": board["diagnostics"].get("peers"),
-        "checks": [one for one in (audit or {}).get("findings", ()) if one["check"] in _CHECKS],
+        "checks": [one for one in (audit or {}).get("findings", ()) if one["scope"] == "judges"],
         "audit": here.links.to("audit"),
         "chart": [
             {

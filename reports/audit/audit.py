@@ -1,42 +1,26 @@
 """When not to believe a board: every check of the data, in a fixed order, each with its deciding threshold.
 
-A check is a function from a `Case` to a `Finding`. It raises where it cannot be made; the finding then reports the
-reason. To add a check, write it in the module of its family in this package and add a line to `CHECKS`; docs/audit.md
-gives the basis of each threshold.
+To add a check, declare it with `finding.check` in the module of its family in this package and name it in `CHECKS`;
+docs/audit.md gives the basis of each threshold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from venire.arena.errors import InputError, VenireError
+from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.reports.audit import bias, coverage, fit, influence, panel
-from venire.reports.audit.finding import Case, Finding
+from venire.reports.audit.finding import Case, Check, Finding
 from venire.reports.chart_data import ChartSource
 from venire.reports.charts import draw_kind
 from venire.reports.plots import verdict_charts
 from venire.reports.tables import RowTable, html_table
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check: its function, the harmless side of its threshold, the question it asks, and what else is harmless.
-
-    `unless` is in words the condition under which a figure on the other side of the threshold is no worry, None where
-    there is none.
-    """
-
-    run: Callable[[Case], Finding]
-    harmless: Literal["at most", "at least"]
-    asks: str
-    unless: str | None = None
-
 
 Word = Literal["worry", "unsure", "fine", "not made"]
 """What a finding comes to; `unsure` is a figure beyond its threshold that is no worry, such as one within chance."""
@@ -48,11 +32,10 @@ def word(finding: Finding) -> Word:
         return "not made"
     if finding.worry:
         return "worry"
-    check = CHECKS.get(finding.check)
-    if check is None or finding.figure is None or finding.threshold is None or not math.isfinite(finding.figure):
+    if finding.figure is None or finding.threshold is None or not math.isfinite(finding.figure):
         return "fine"
     beyond = finding.figure - finding.threshold
-    return "unsure" if (beyond > 0.0 if check.harmless == "at most" else beyond < 0.0) else "fine"
+    return "unsure" if (beyond > 0.0 if CHECKS[finding.check].harmless == "at most" else beyond < 0.0) else "fine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +62,12 @@ class Audit(RowTable):
         rows: list[dict[str, Any]] = [
             {
                 "check": one.check,
-                "asks": CHECKS[one.check].asks if one.check in CHECKS else None,
+                "asks": CHECKS[one.check].asks,
                 "word": word(one),
                 "worry": one.worry,
                 "figure": one.figure,
                 "threshold": one.threshold,
-                "harmless": CHECKS[one.check].harmless if one.check in CHECKS else None,
+                "harmless": CHECKS[one.check].harmless,
                 "says": one.says,
             }
             for one in self.findings
@@ -93,7 +76,7 @@ class Audit(RowTable):
 
     def _repr_html_(self) -> str:
         """The findings as an HTML table for notebooks, worries first, with all texts escaped."""
-        rows = sorted(self._table()[0], key=lambda row: _WORDS.index(row["word"]))
+        rows = sorted(self._table()[0], key=lambda row: WORDS.index(row["word"]))
         lines = [
             [row["word"], row["check"], *(_number(row[name]) for name in ("figure", "threshold")), row["says"]]
             for row in rows
@@ -129,8 +112,8 @@ class Audit(RowTable):
                 "word": word(one),
                 "figure": one.figure,
                 "threshold": one.threshold,
-                "harmless": CHECKS[one.check].harmless if one.check in CHECKS else None,
-                "unless": CHECKS[one.check].unless if one.check in CHECKS else None,
+                "harmless": CHECKS[one.check].harmless,
+                "unless": CHECKS[one.check].unless,
                 "says": one.says,
                 "details": one.details,
             }
@@ -154,7 +137,8 @@ class Audit(RowTable):
         return shown
 
 
-_WORDS = get_args(Word)
+WORDS: tuple[Word, ...] = get_args(Word)
+"""What findings come to, in the order in which readers see them: worries first."""
 
 _COLUMNS: dict[str, type] = {
     **dict.fromkeys(("check", "asks", "word"), str),
@@ -184,12 +168,9 @@ def audit(
 
     Raises `InputError` for an unknown check.
     """
-    if strange := [name for name in checks if name not in CHECKS]:
-        raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
-    chosen = {name: one for name, one in CHECKS.items() if not checks or name in checks}
     battles = case.battles
     return Audit(
-        findings=tuple(_made(name, one, case) for name, one in chosen.items()),
+        findings=tuple(one(case) for one in chosen_checks(checks)),
         verdicts=", ".join(sorted(one.value for one in origins)) or "unknown",
         rows=len(battles.label),
         models=len(battles.models),
@@ -203,11 +184,11 @@ def audit(
     )
 
 
-def _made(name: str, check: Check, case: Case) -> Finding:
-    try:
-        return replace(check.run(case), check=name)
-    except VenireError as error:
-        return Finding(name, None, None, None, str(error))
+def chosen_checks(names: Collection[str]) -> list[Check]:
+    """The named checks in the order of `CHECKS`, or all; raises `InputError` for an unknown one."""
+    if unknown := [name for name in names if name not in CHECKS]:
+        raise InputError(f"there is no check {unknown[0]!r}; there are: {', '.join(CHECKS)}")
+    return [one for name, one in CHECKS.items() if not names or name in names]
 
 
 def _plain(value: Any) -> Any:
@@ -223,31 +204,33 @@ def _plain(value: Any) -> Any:
 
 
 CHECKS: dict[str, Check] = {
-    "connectivity": Check(coverage.check_connectivity, "at most", "Does one scale join all models?"),
-    "coverage": Check(coverage.check_coverage, "at most", "Are battles spread evenly enough?", "certain enough"),
-    "instructions": Check(coverage.check_instructions, "at least", "Are there enough for the errors?"),
-    "complete": Check(coverage.check_complete, "at least", "Was what was planned judged?"),
-    "unread": Check(coverage.check_unparsed, "at most", "Were the replies read?", "chance"),
-    "unread-by-model": Check(coverage.check_unparsed_by_model, "at most", "Does a model lose more of them?", "chance"),
-    "first-place": Check(coverage.check_first_place, "at least", "Would other instructions name the same winner?"),
-    "separation": Check(coverage.check_separation, "at least", "Are the models told apart?"),
-    "tie-rule": Check(coverage.check_ties, "at most", "Does the order hang on what a tie counts?"),
-    "transitivity": Check(fit.check_transitivity, "at most", "Are there circles that chance does not make?", "chance"),
-    "circle": Check(fit.check_circle, "at most", "Do three models beat one another in a circle?", "chance"),
-    "fit": Check(fit.check_fit, "at most", "Does one number a model explain the wins?", "chance"),
-    "single-pairs": Check(fit.check_single_pairs, "at most", "Do pairs meet as their ratings say?", "chance"),
-    "smallest-removal": Check(
-        influence.check_removal, "at least", "Do few judgments decide who wins?", "no winner yet"
-    ),
-    "single-instructions": Check(influence.check_instructions, "at most", "Does one weigh too much?", "usual"),
-    "single-judges": Check(influence.check_judges, "at most", "Does the winner hang on one judge?", "chance"),
-    "single-models": Check(influence.check_models, "at most", "Does it hang on who else takes part?", "chance"),
-    "order-effects": Check(bias.check_order, "at most", "Do judges follow the place shown?", "chance"),
-    "length": Check(bias.check_length, "at most", "Do longer answers win?", "chance"),
-    "own-family": Check(bias.check_own_family, "at most", "Do judges favour their own?", "chance"),
-    "drift": Check(panel.check_drift, "at most", "Do judges change while they judge?", "chance"),
-    "better-than-coin": Check(panel.check_coins, "at least", "Does a judge decide better than a coin?"),
-    "judge-agreement": Check(panel.check_agreement, "at least", "Does a judge go its own way?", "chance"),
-    "alike-judges": Check(panel.check_alike, "at most", "Are two judges hardly more than one?", "chance"),
-    "people-agreement": Check(panel.check_people, "at least", "Does a judge side with people?", "chance"),
+    one.name: one
+    for one in (
+        coverage.check_connectivity,
+        coverage.check_coverage,
+        coverage.check_instructions,
+        coverage.check_complete,
+        coverage.check_unparsed,
+        coverage.check_unparsed_by_model,
+        coverage.check_first_place,
+        coverage.check_separation,
+        coverage.check_ties,
+        fit.check_transitivity,
+        fit.check_circle,
+        fit.check_fit,
+        fit.check_single_pairs,
+        influence.check_removal,
+        influence.check_instructions,
+        influence.check_judges,
+        influence.check_models,
+        bias.check_order,
+        bias.check_length,
+        bias.check_own_family,
+        panel.check_drift,
+        panel.check_coins,
+        panel.check_agreement,
+        panel.check_alike,
+        panel.check_people,
+    )
 }
+"""Every check by its name, in the order in which an audit makes them."""

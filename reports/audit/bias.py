@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from venire.arena.errors import VenireError
+from venire.arena.errors import InputError, VenireError
 from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import own_models
@@ -25,7 +25,7 @@ from venire.ratings.peers.self_preference import (
     features_held,
     self_preference_odds,
 )
-from venire.reports.audit.finding import Case, Finding
+from venire.reports.audit.finding import Case, CheckResult, check
 
 FIRST_SHARE = 0.1
 """How far the first place's share of wins may be from half: at 0.6 one decisive verdict in five follows the place."""
@@ -44,17 +44,22 @@ _LEVEL = 0.99
 _SHOWN = 5
 
 
-def check_order(case: Case) -> Finding:
+@check(
+    "order-effects",
+    "at most",
+    FIRST_SHARE,
+    "Do judges prefer the completion shown first or second?",
+    unless="chance",
+    scope="judges",
+    calls=("flips",),
+)
+def check_order(case: Case) -> CheckResult:
     """Whether a judge's verdicts follow the place in which answers were shown, and the effect on the ranking."""
-    name = "order-effects"
-    try:
-        found = position_effects(case.battles)
-    except VenireError as error:
-        return Finding(name, None, None, FIRST_SHARE, str(error))
+    found = position_effects(case.battles)
     known = [one for one in found if one.first.value is not None and one.first.se is not None]
     if not known:
         why = next((one.reason for one in found if one.reason), "no verdict is decisive")
-        return Finding(name, None, None, FIRST_SHARE, f"no judge's first places can be told: {why}")
+        raise InputError(f"no judge's first places can be told: {why}")
     clear = [one for one in known if _clear(one.first, 0.5, len(known))]
     most = max(clear or known, key=lambda one: (_lean(one), one.judge))
     worry = bool(clear) and _lean(most) >= FIRST_SHARE
@@ -62,24 +67,19 @@ def check_order(case: Case) -> Finding:
         "judges": [_of_order(one) for one in sorted(known, key=_lean, reverse=True)[:_SHOWN]],
         **_ranking_without_order(case),
     }
-    return Finding(
-        name, worry, round(_lean(most), 6), FIRST_SHARE, _order_sentence(most, known, worry, details), details
-    )
+    return CheckResult(worry, round(_lean(most), 6), _order_sentence(most, known, worry, details), details)
 
 
-def check_length(case: Case) -> Finding:
+@check("length", "at most", LENGTH_EFFECT, "Do longer answers win?", unless="chance", scope="judges")
+def check_length(case: Case) -> CheckResult:
     """Whether longer answers win beyond the models' ratings, and the effect of length control on the ranking."""
-    name, column = "length", _length_column(case)
+    column = _length_column(case)
     if column is None:
-        lost = (
+        raise InputError(
             "no lengths are known: a store has those of pairs; for a table --covariate length names a column of A's "
             "less B's"
         )
-        return Finding(name, None, None, LENGTH_EFFECT, lost)
-    try:
-        found = adjust_for(case.judgments.comparisons(), case.judgments.features[column], column)
-    except VenireError as error:
-        return Finding(name, None, None, LENGTH_EFFECT, str(error))
+    found = adjust_for(case.judgments.comparisons(), case.judgments.features[column], column)
     size = abs(found.coefficient)
     worry = size >= LENGTH_EFFECT and found.clear > critical_value(1, found.clusters, _LEVEL)
     longer = "longer" if found.coefficient > 0.0 else "shorter"
@@ -88,17 +88,23 @@ def check_length(case: Case) -> Finding:
     )
     says += f"; with it held equal {_moved(found)}"
     details = {**_held(found), "column": column, "rows": found.rows, "own_information": found.own_information}
-    return Finding(name, worry, round(size, 6), LENGTH_EFFECT, says, details)
+    return CheckResult(worry, round(size, 6), says, details)
 
 
-def check_own_family(case: Case) -> Finding:
+@check(
+    "own-family",
+    "at most",
+    OWN_ODDS,
+    "Do judges favour models of their own family?",
+    unless="chance",
+    scope="judges",
+    calls=("disagreements",),
+)
+def check_own_family(case: Case) -> CheckResult:
     """Whether a judge favours its own family's models more than its sharpness and the ratings explain."""
-    name, judgments = "own-family", case.judgments
+    judgments = case.judgments
     own = own_models(judgments.judges, judgments.models, case.battles.peers, case.families, case.judge_families)
-    try:
-        shares = {one.judge: one for one in family_preference(judgments, own)}
-    except VenireError as error:
-        return Finding(name, None, None, OWN_ODDS, str(error))
+    shares = {one.judge: one for one in family_preference(judgments, own)}
     held = features_held(judgments)
     found = self_preference_odds(judgments, own, held=held, level=1.0 - (1.0 - _LEVEL) / len(shares))
     told = [_OwnFavour(shares[judgments.judges[code]], odds) for code, odds in found.items()]
@@ -112,7 +118,7 @@ def check_own_family(case: Case) -> Finding:
     says = _own_sentence(most, worry, held)
     if worry is False and (untold := [one.shares.judge for one in told if one.odds.lo is None]):
         says += f"; of {', '.join(untold[:3])}{' and more' if len(untold) > 3 else ''} it cannot be told"
-    return Finding(name, worry, figure, OWN_ODDS, says, details)
+    return CheckResult(worry, figure, says, details)
 
 
 @dataclass(frozen=True, slots=True)

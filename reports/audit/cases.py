@@ -17,7 +17,7 @@ from venire.ratings.data.judgments import canonical
 from venire.ratings.data.models import own_models
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import merge_selected
-from venire.reports.audit.audit import CHECKS, Audit
+from venire.reports.audit.audit import Audit, chosen_checks
 from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.reports.board.rate import read
@@ -60,8 +60,7 @@ def audited(
     source: Source, options: Options | None = None, checks: Sequence[str] = (), *, own_seed: bool = False
 ) -> Audit:
     """The audit of a `Source`; with `own_seed`, or without options, the seed is the campaign's."""
-    if strange := [name for name in checks if name not in CHECKS]:
-        raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
+    chosen_checks(checks)  # before verdicts are read
     chosen = options or Options()
     verdicts = read(source, chosen.covariates)
     verdicts.refuse_grades_alone()

@@ -22,7 +22,7 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
 from venire.ratings.pairwise.wins import win_counts
-from venire.reports.audit.finding import CLEAR, Case, Finding
+from venire.reports.audit.finding import CLEAR, Case, CheckResult, check
 from venire.reports.wording import counted
 
 BALANCE = 2.0
@@ -66,7 +66,8 @@ def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
     return inside, bradley_terry(inside, errors="none" if len(group) > _MAX_MODELS else None)
 
 
-def check_connectivity(case: Case) -> Finding:
+@check("connectivity", "at most", 1, "Do verdicts join all models on one scale?")
+def check_connectivity(case: Case) -> CheckResult:
     """Whether wins connect all models in both directions, and which pairs or models the connection depends on."""
     found = pair_coverage(case.judgments.comparisons())
     groups = len(found.groups)
@@ -90,10 +91,11 @@ def check_connectivity(case: Case) -> Finding:
         says = f"wins join all {found.models} models; all hang on {few(found.hinges)}"
     else:
         says = f"wins join all {found.models} models, and no single pair or model holds them together"
-    return Finding("connectivity", groups > 1, groups, 1, says, details)
+    return CheckResult(groups > 1, groups, says, details)
 
 
-def check_coverage(case: Case) -> Finding:
+@check("coverage", "at most", BALANCE, "Are battles spread evenly over pairs of models?", unless="certain enough")
+def check_coverage(case: Case) -> CheckResult:
     """Whether the spread of battles estimates the worst difference about as well as their number allows."""
     data = case.judgments.comparisons()
     found = pair_coverage(data)
@@ -106,7 +108,7 @@ def check_coverage(case: Case) -> Finding:
     seen = f"{found.seen} of {found.possible} pairs met; fewest judgments: {found.fewest_of_model[0]}"
     seen += f" ({found.fewest_of_model[1]:g})"
     if found.worst is None or not np.isfinite(found.balance):
-        return Finding("coverage", None, None, BALANCE, f"{seen}; models do not all hang together", details)
+        return CheckResult(None, None, f"{seen}; models do not all hang together", details)
     half = _half_width(case, data, found)
     details |= {"balance": found.balance, "worst": list(found.worst), "half_width": half}
     between = f"{found.worst[0]} against {found.worst[1]}"
@@ -114,7 +116,7 @@ def check_coverage(case: Case) -> Finding:
     says = f"{seen}; the error of {between}"
     says += f" (half interval {half:.0f} Elo)" if half is not None else ""
     says += f" is {found.balance:.1f} times that of an even design"
-    return Finding("coverage", worry, found.balance, BALANCE, says, details)
+    return CheckResult(worry, found.balance, says, details)
 
 
 def _half_width(case: Case, data: Comparisons, found: PairCoverage) -> float | None:
@@ -131,12 +133,19 @@ def _half_width(case: Case, data: Comparisons, found: PairCoverage) -> float | N
     return half if np.isfinite(half) else None
 
 
-def check_instructions(case: Case) -> Finding:
+@check(
+    "instructions",
+    "at least",
+    FEW_CLUSTERS,
+    "Are there enough instructions for the intervals?",
+    calls=("instructions",),
+)
+def check_instructions(case: Case) -> CheckResult:
     """Whether there are enough instructions for standard errors clustered by instruction."""
     data = case.judgments.comparisons()
     if data.cluster is None:
         says = "rows are not known to share instructions: errors take each for independent, and are too small if not"
-        return Finding("instructions", None, None, FEW_CLUSTERS, says)
+        return CheckResult(None, None, says)
     there = np.bincount(data.cluster)
     there = there[there > 0]
     units, models = len(there), len(data.models)
@@ -152,10 +161,11 @@ def check_instructions(case: Case) -> Finding:
         says += f" for {models} models: some differences between several models come out with no error"
     else:
         says += f" for {models} models, the largest with {details['largest_share']:.1%} of judgments"
-    return Finding("instructions", units < FEW_CLUSTERS, units, FEW_CLUSTERS, says, details)
+    return CheckResult(units < FEW_CLUSTERS, units, says, details)
 
 
-def check_separation(case: Case) -> Finding:
+@check("separation", "at least", SEPARATED, "Are neighbours on the board distinguished?")
+def check_separation(case: Case) -> CheckResult:
     """How many pairs of models the data separate, with all claims jointly at the level."""
     data, ratings = largest_group(case)
     if ratings.covariance is None or not np.isfinite(ratings.covariance).all():
@@ -171,10 +181,11 @@ def check_separation(case: Case) -> Finding:
     says = f"{share:.0%} of pairs are told apart, {neighbours} of {size - 1} neighbours"
     says += f"; {leader} is not told apart from {few(tied)}" if tied else f"; {leader} stands above all others"
     details = {"pairs": share, "neighbours": neighbours, "tied_with_first": tied, "tiers": int(found.tier.max())}
-    return Finding("separation", share < SEPARATED, share, SEPARATED, says, details)
+    return CheckResult(share < SEPARATED, share, says, details)
 
 
-def check_first_place(case: Case) -> Finding:
+@check("first-place", "at least", STAYS, "Would other instructions name the same leader?", calls=("instructions",))
+def check_first_place(case: Case) -> CheckResult:
     """How often the leader leads when instructions are resampled (bootstrap)."""
     data, ratings = largest_group(case)
     found = volatility(data, ratings, replicates=case.options.replicates or _draws(data), seed=case.options.seed)
@@ -194,7 +205,7 @@ def check_first_place(case: Case) -> Finding:
         says += f"; {found.without_estimate} of them by who beat whom, as they have no common estimate"
     if case.seconds is not None and np.isfinite(case.seconds).any():
         details["path"] = _path(case)
-    return Finding("first-place", found.stays < STAYS, found.stays, STAYS, says, details)
+    return CheckResult(found.stays < STAYS, found.stays, says, details)
 
 
 def _draws(data: Comparisons) -> int:
@@ -218,7 +229,8 @@ def _path(case: Case) -> list[dict[str, Any]]:
     ]
 
 
-def check_ties(case: Case) -> Finding:
+@check("tie-rule", "at most", 0, "Does the order depend on what a tie counts?", calls=("ties", "flips"))
+def check_ties(case: Case) -> CheckResult:
     """Whether the rule for counting ties and flips reverses an order of separated models."""
     options, battles = case.options, case.battles
     data, _ = largest_group(case)
@@ -234,7 +246,7 @@ def check_ties(case: Case) -> Finding:
         "rules": [_rule(rule) for rule in found.rules],
     }
     if not found.rules:
-        return Finding("tie-rule", False, 0, 0, "there are no ties and no flips: no rule for them matters", details)
+        return CheckResult(False, 0, "there are no ties and no flips: no rule for them matters", details)
     if not there:
         raise InputError("; ".join(f"{rule.rule}: {rule.reason}" for rule in found.rules))
     worst = max(there, key=lambda rule: (len(rule.contradicted), rule.leader != found.leader, rule.moved))
@@ -245,7 +257,7 @@ def check_ties(case: Case) -> Finding:
         says += f", and {len(worst.contradicted)} clear orders turn round, as {' over '.join(worst.contradicted[0])}"
     else:
         says += "; no order that is told apart turns round"
-    return Finding("tie-rule", bool(worst.contradicted), len(worst.contradicted), 0, says, details)
+    return CheckResult(bool(worst.contradicted), len(worst.contradicted), says, details)
 
 
 def _rule(rule: TieRule) -> dict[str, Any]:
@@ -260,7 +272,8 @@ def _rule(rule: TieRule) -> dict[str, Any]:
     }
 
 
-def check_unparsed(case: Case) -> Finding:
+@check("unread", "at most", UNREAD, "Could the judges' replies be read?", unless="chance", calls=("unreadable",))
+def check_unparsed(case: Case) -> CheckResult:
     """Whether the replies of some judge were often unreadable."""
     _require_verdicts(case)
     found = unparsed_replies(case.battles, level=1.0 - CLEAR)
@@ -274,15 +287,23 @@ def check_unparsed(case: Case) -> Finding:
         "judges_p": found.judges_p,
         "judges": [_unparsed_row(row) for row in found.judges[:_MAX_SHOWN]],
     }
-    return Finding("unread", worst.lo > UNREAD, worst.share, UNREAD, says, details)
+    return CheckResult(worst.lo > UNREAD, worst.share, says, details)
 
 
-def check_unparsed_by_model(case: Case) -> Finding:
+@check(
+    "unread-by-model",
+    "at most",
+    UNEVEN,
+    "Does one model lose more verdicts to unreadable replies than others?",
+    unless="chance",
+    calls=("unreadable",),
+)
+def check_unparsed_by_model(case: Case) -> CheckResult:
     """Whether some models lose more verdicts to unreadable replies than others with the same judges."""
     _require_verdicts(case)
     found = unparsed_replies(case.battles)
     if not found.share:
-        return Finding("unread-by-model", False, 0.0, UNEVEN, "every verdict was read", {})
+        return CheckResult(False, 0.0, "every verdict was read", {})
     if len(found.models) < 3:
         raise InputError("every verdict shows both models: which of them is behind those not read cannot be told")
     worst = max(found.models, key=lambda row: (row.share - (row.expected or 0.0), row.name))
@@ -291,10 +312,11 @@ def check_unparsed_by_model(case: Case) -> Finding:
     says = f"{worst.name} loses {_percent(worst.share)} of its verdicts ({_statuses(worst)}), "
     says += f"{_percent(worst.expected or 0.0)} expected of its judges (p of any model {found.p_value:.3f})"
     details = {"p": found.p_value, "models": [_unparsed_row(row) for row in found.models[:_MAX_SHOWN]]}
-    return Finding("unread-by-model", worry, apart, UNEVEN, says, details)
+    return CheckResult(worry, apart, says, details)
 
 
-def check_complete(case: Case) -> Finding:
+@check("complete", "at least", COMPLETE, "Are all planned verdicts there?", calls=("failed", "pending"))
+def check_complete(case: Case) -> CheckResult:
     """Whether the planned verdicts were given."""
     if not case.planned:
         raise InputError("how many verdicts were to be had is known of judges of pairs in a store alone")
@@ -302,7 +324,7 @@ def check_complete(case: Case) -> Finding:
     share = min(1.0, there / case.planned)
     says = f"{there:,} of {case.planned:,} planned verdicts are there"
     says += ": what is missing is not a sample" if share < COMPLETE else ""
-    return Finding("complete", share < COMPLETE, share, COMPLETE, says, {"there": there, "planned": case.planned})
+    return CheckResult(share < COMPLETE, share, says, {"there": there, "planned": case.planned})
 
 
 def _require_verdicts(case: Case) -> None:

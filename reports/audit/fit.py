@@ -8,7 +8,7 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.transitivity import Cycle, transitivity
 from venire.reports.audit.coverage import largest_group
-from venire.reports.audit.finding import CLEAR, Case, Finding
+from venire.reports.audit.finding import CLEAR, Case, CheckResult, check
 from venire.reports.wording import counted
 
 CIRCLES = 0.02
@@ -26,7 +26,8 @@ ODD = 0.1
 _MIN_UNITS = 10
 
 
-def check_transitivity(case: Case) -> Finding:
+@check("transitivity", "at most", CIRCLES, "Are there more circles of wins than chance makes?", unless="chance")
+def check_transitivity(case: Case) -> CheckResult:
     """Whether there are more cycles of majorities than chance produces with these ratings."""
     data, ratings = _rated(case)
     found = transitivity(data, ratings, seed=case.options.seed)
@@ -41,15 +42,16 @@ def check_transitivity(case: Case) -> Finding:
         "zeta": found.zeta,
         "models": found.models,
     }
-    return Finding("transitivity", worry, found.excess, CIRCLES, says, details)
+    return CheckResult(worry, found.excess, says, details)
 
 
-def check_circle(case: Case) -> Finding:
+@check("circle", "at most", STEP, "Do three models beat one another in a circle?", unless="chance")
+def check_circle(case: Case) -> CheckResult:
     """Whether three models beat one another in a cycle that no order of them explains."""
     data, ratings = _rated(case)
     found = transitivity(data, ratings, draws=1, seed=case.options.seed)
     if not found.strongest:
-        return Finding("circle", False, None, STEP, "no three models beat one another in a circle", {"strongest": []})
+        return CheckResult(False, None, "no three models beat one another in a circle", {"strongest": []})
     clearest = found.strongest[0]
     weakest = min(clearest.shares)
     worry = clearest.p_value < CLEAR and weakest > STEP
@@ -61,10 +63,11 @@ def check_circle(case: Case) -> Finding:
             for one in found.strongest
         ]
     }
-    return Finding("circle", worry, weakest, STEP, says, details)
+    return CheckResult(worry, weakest, says, details)
 
 
-def check_fit(case: Case) -> Finding:
+@check("fit", "at most", MISFIT, "Does one rating for each model explain who wins?", unless="chance")
+def check_fit(case: Case) -> CheckResult:
     """Whether the win shares of pairs match those that the ratings predict."""
     data, ratings = _rated(case)
     found = goodness_of_fit(data, ratings, seed=case.options.seed)
@@ -79,10 +82,11 @@ def check_fit(case: Case) -> Finding:
         "pairs": found.pairs,
         "degrees": found.degrees,
     }
-    return Finding("fit", worry, found.misfit, MISFIT, says, details)
+    return CheckResult(worry, found.misfit, says, details)
 
 
-def check_single_pairs(case: Case) -> Finding:
+@check("single-pairs", "at most", ODD, "Do pairs meet as their ratings predict?", unless="chance")
+def check_single_pairs(case: Case) -> CheckResult:
     """Whether the outcome of two models' battles contradicts their ratings, which other battles determine too."""
     data, ratings = _rated(case)
     found = goodness_of_fit(data, ratings, draws=99, seed=case.options.seed).worst
@@ -99,7 +103,7 @@ def check_single_pairs(case: Case) -> Finding:
             for one in found
         ]
     }
-    return Finding("single-pairs", worry, apart, ODD, says, details)
+    return CheckResult(worry, apart, says, details)
 
 
 def _rated(case: Case) -> tuple[Comparisons, Ratings]:

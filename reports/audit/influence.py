@@ -21,7 +21,7 @@ from venire.ratings.diagnostics.influence import (
     outlier_critical_value,
     smallest_removal,
 )
-from venire.reports.audit.finding import Case, Finding
+from venire.reports.audit.finding import Case, CheckResult, check
 
 INSTRUCTION_POINTS = 10.0
 """Elo points by which one of many instructions should not move a rating: 1.4 wins of 100 between even models."""
@@ -49,36 +49,63 @@ _STRETCHED = 0.02
 _SHOWN = 5
 
 
-def check_instructions(case: Case) -> Finding:
+@check(
+    "single-instructions",
+    "at most",
+    INSTRUCTION_POINTS,
+    "Does a single instruction weigh too much?",
+    unless="usual",
+    calls=("instructions",),
+)
+def check_instructions(case: Case) -> CheckResult:
     """Whether one instruction moves a rating by much and is an outlier among the instructions."""
     return _single(case, "instruction", INSTRUCTION_POINTS)
 
 
-def check_judges(case: Case) -> Finding:
+@check(
+    "single-judges",
+    "at most",
+    UNIT_POINTS,
+    "Do the ratings depend on a single judge?",
+    unless="chance",
+    calls=("disagreements",),
+)
+def check_judges(case: Case) -> CheckResult:
     """Whether leaving out one judge changes the leader, or moves a rating by much."""
     return _single(case, "judge", UNIT_POINTS)
 
 
-def check_models(case: Case) -> Finding:
+@check(
+    "single-models",
+    "at most",
+    UNIT_POINTS,
+    "Do the ratings depend on which other models take part?",
+    unless="chance",
+)
+def check_models(case: Case) -> CheckResult:
     """Whether leaving out another model changes the leader, or moves a rating by much."""
     return _single(case, "model", UNIT_POINTS)
 
 
-def check_removal(case: Case) -> Finding:
+@check(
+    "smallest-removal",
+    "at least",
+    REMOVAL_SHARE,
+    "Would the leader change if a few judgments were removed?",
+    unless="no winner yet",
+    calls=("instructions",),
+)
+def check_removal(case: Case) -> CheckResult:
     """Whether removing a few judgments would replace a clear winner; `details` has instructions and judges too."""
-    name = "smallest-removal"
     data, ridge = case.judgments.comparisons(), case.options.ridge or 0.0
     units: list[RemovalUnit] = ["judgment", *_named_units(case)]
-    try:
-        found = [smallest_removal(data, unit, ridge=ridge) for unit in units]
-    except InputError as error:
-        return Finding(name, None, None, REMOVAL_SHARE, str(error))
+    found = [smallest_removal(data, unit, ridge=ridge) for unit in units]
     first = found[0]
     clusters = len(data.clusters) if data.cluster is not None else len(data)
     sure = first.se > 0.0 and first.lead / first.se > critical_value(1, clusters)
     share = first.share
     worry = bool(sure and share is not None and share < REMOVAL_SHARE)
-    return Finding(name, worry, share, REMOVAL_SHARE, _of_removal(found, sure, worry), _removal_details(found))
+    return CheckResult(worry, share, _of_removal(found, sure, worry), _removal_details(found))
 
 
 def _named_units(case: Case) -> list[RemovalUnit]:
@@ -126,14 +153,10 @@ def _removal_details(found: Sequence[Removal]) -> dict[str, Any]:
     }
 
 
-def _single(case: Case, unit: Unit, points: float) -> Finding:
-    name = f"single-{unit}s"
-    try:
-        found = influence(case.judgments.comparisons(), unit, ridge=case.options.ridge or 0.0)
-    except InputError as error:
-        return Finding(name, None, None, points, str(error))
+def _single(case: Case, unit: Unit, points: float) -> CheckResult:
+    found = influence(case.judgments.comparisons(), unit, ridge=case.options.ridge or 0.0)
     if not found.without:
-        return Finding(name, None, None, points, f"without any one {unit} the models have no common ratings")
+        raise InputError(f"without any one {unit} the models have no common ratings")
     beyond = outlier_critical_value(found.units, len(found.ratings.models), _OUTLYING)
     models = len(found.ratings.models)
     # With fewer instructions than models the errors cannot be estimated, and no effect is called clear.
@@ -151,7 +174,7 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
         "not_rated": list(found.left_out),
     }
     worry = bool(moved or turned)
-    return Finding(name, worry, round(most.change, 6), points, _of_single(found, most, unit, worry), details)
+    return CheckResult(worry, round(most.change, 6), _of_single(found, most, unit, worry), details)
 
 
 def _moves(one: LeaveOneOutChange, unit: Unit, points: float, beyond: float, quantile: float) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from venire.arena.errors import VenireError
+from venire.arena.errors import InputError, VenireError
 from venire.ratings.agreement.judge_agreement import AgreementWithOthers, JudgeAgreement, RedundantPair, judge_agreement
 from venire.ratings.agreement.people_agreement import JudgeAndPeople, people_agreement
 from venire.ratings.data.people import free_name, with_people
 from venire.ratings.diagnostics.influence import critical_value
 from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
 from venire.ratings.judges.order_agreement import FEWEST_BATTLES, order_agreement
-from venire.reports.audit.finding import Case, Finding
+from venire.reports.audit.finding import Case, CheckResult, check
 from venire.reports.wording import coin_words, coins_text
 
 _NO_TIMES = "no times are known"
@@ -49,12 +49,12 @@ _LEVEL = 0.99
 _SHOWN = 5
 
 
-def check_drift(case: Case) -> Finding:
+@check("drift", "at most", DRIFT_SHARE, "Did judges change while they judged?", unless="chance", scope="judges")
+def check_drift(case: Case) -> CheckResult:
     """Whether a judge's habits, or the ratings, differ between the early and the late part of the campaign.
 
     Without times it reports changes along the rows and does not worry: a file may be sorted by anything.
     """
-    name = "drift"
     timed = "in time" if case.seconds is not None else "from the first rows to the last"
     found = drift(case.battles, case.seconds)
     try:
@@ -63,8 +63,9 @@ def check_drift(case: Case) -> Finding:
     except VenireError as error:
         ratings, why = None, str(error)
     if not found and ratings is None:
-        lost = f"early and late verdicts do not compare {timed}: {why}" if case.seconds is not None else _NO_TIMES
-        return Finding(name, None, None, DRIFT_SHARE, lost)
+        raise InputError(
+            _NO_TIMES if case.seconds is None else f"early and late verdicts do not compare {timed}: {why}"
+        )
     clear = [one for one in found if one.change.beyond(0.0) > critical_value(len(found), one.change.clusters, _LEVEL)]
     most = max(clear, key=_drifted) if clear else max(found, key=lambda one: one.change.beyond(0.0), default=None)
     habits = bool(clear) and most is not None and _drifted(most) >= DRIFT_SHARE
@@ -77,32 +78,44 @@ def check_drift(case: Case) -> Finding:
     figure = None if most is None else round(_drifted(most), 6)
     says = _drift_sentence(most, ratings, habits, moved, timed)
     if case.seconds is None:
-        return Finding(name, None, figure, DRIFT_SHARE, f"{_NO_TIMES}, and rows may be sorted; {says}", details)
-    return Finding(name, habits or moved, figure, DRIFT_SHARE, says, details)
+        return CheckResult(None, figure, f"{_NO_TIMES}, and rows may be sorted; {says}", details)
+    return CheckResult(habits or moved, figure, says, details)
 
 
-def check_coins(case: Case) -> Finding:
+@check(
+    "better-than-coin",
+    "at least",
+    0.0,
+    "Does every judge decide better than a coin?",
+    scope="judges",
+    calls=("flips",),
+)
+def check_coins(case: Case) -> CheckResult:
     """Whether every judge's two orders agree more than its preference for a place alone would make them."""
-    name = "better-than-coin"
     found = [one for one in order_agreement(case.battles) if one.value is not None]
     if not found:
-        few = f"no judge has {FEWEST_BATTLES} battles, by instruction, that it judged in both orders"
-        return Finding(name, None, None, 0.0, few)
+        raise InputError(f"no judge has {FEWEST_BATTLES} battles, by instruction, that it judged in both orders")
     least = min(found, key=lambda one: (not one.is_coin, one.value or 0.0, one.judge))
     coins = [one for one in found if one.is_coin]
     says = coins_text(coins) or f"{coin_words(least)}: more than a coin's would, as every judge's"
     details = {"judges": [asdict(one) for one in sorted(found, key=lambda one: (one.value or 0.0, one.judge))[:_SHOWN]]}
-    return Finding(name, bool(coins), round(least.value or 0.0, 6), 0.0, says, details)
+    return CheckResult(bool(coins), round(least.value or 0.0, 6), says, details)
 
 
-def check_agreement(case: Case) -> Finding:
+@check(
+    "judge-agreement",
+    "at least",
+    ODD_SHARE,
+    "Does a judge disagree with all others?",
+    unless="chance",
+    scope="judges",
+    calls=("disagreements",),
+)
+def check_agreement(case: Case) -> CheckResult:
     """Whether judges agree beyond chance, and whether one judge disagrees with the rest."""
-    name = "judge-agreement"
     found = _agreement(case)
-    if isinstance(found, str):
-        return Finding(name, None, None, ODD_SHARE, found)
     if not found.judges:
-        return Finding(name, None, None, ODD_SHARE, "every verdict is a tie: there are no sides to agree on")
+        raise InputError("every verdict is a tie: there are no sides to agree on")
     odd = [one for one in found.judges if (one.behind_lo or 0.0) > 0.0 and _part(one) < ODD_SHARE]
     least = min(odd or found.judges, key=lambda one: (_part(one), one.judge))
     value = found.alpha.value
@@ -126,42 +139,56 @@ def check_agreement(case: Case) -> Finding:
         "left_out": list(found.left_out[:_SHOWN]),
     }
     if odd or value is None or value >= MIN_ALPHA:
-        return Finding(name, bool(odd), round(_part(least), 6), ODD_SHARE, says, details)
-    return Finding(name, by_chance, round(value, 6), MIN_ALPHA, says, details)
+        return CheckResult(bool(odd), round(_part(least), 6), says, details)
+    return CheckResult(by_chance, round(value, 6), says, details, MIN_ALPHA)
 
 
-def check_alike(case: Case) -> Finding:
+@check(
+    "alike-judges",
+    "at most",
+    ALIKE_EXCESS,
+    "Are two judges so alike that they count as hardly more than one?",
+    unless="chance",
+    scope="judges",
+    calls=("disagreements",),
+)
+def check_alike(case: Case) -> CheckResult:
     """Whether two judges agree beyond the agreement that all judges share: they then count as less than two."""
-    name = "alike-judges"
     found = _agreement(case)
-    if isinstance(found, str) or not found.pairs:
-        few = "judges who are alike are told from four judges on, with battles in common"
-        return Finding(name, None, None, ALIKE_EXCESS, found if isinstance(found, str) else few)
+    if not found.pairs:
+        raise InputError("judges who are alike are told from four judges on, with battles in common")
     clear = [one for one in found.pairs if (one.excess_lo or 0.0) > 0.0]
     most: RedundantPair = (clear or list(found.pairs))[0]
     worry = bool(clear) and most.excess >= ALIKE_EXCESS
     says = f"{' and '.join(most.judges)} agree by {most.agreement:.2f}, where what all share gives {most.expected:.2f}"
     says += ": they count as less than two judges" if worry else "; no two are clearly more alike than that by much"
     details = {"pairs": [{**asdict(one), "judges": list(one.judges)} for one in found.pairs[:_SHOWN]]}
-    return Finding(name, worry, round(most.excess, 6), ALIKE_EXCESS, says, details)
+    return CheckResult(worry, round(most.excess, 6), says, details)
 
 
-def check_people(case: Case) -> Finding:
+@check(
+    "people-agreement",
+    "at least",
+    MIN_SAME_WINNER,
+    "Do judges agree with people?",
+    unless="chance",
+    scope="judges",
+    calls=("disagreements",),
+)
+def check_people(case: Case) -> CheckResult:
     """Whether every judge names people's winners more often than lots would.
 
     Ties are left out: people who tie often have a small kappa with everybody, and with one another.
     """
-    name, people = "people-agreement", case.battles.people
+    people = case.battles.people
     if people is None or not len(people.label):
-        told = "there are no votes of people: `venire import votes` brings them, --human NAME names those of several"
-        return Finding(name, None, None, MIN_SAME_WINNER, told)
-    try:
-        found = people_agreement(case.judgments, people, seed=case.options.seed)
-    except VenireError as error:
-        return Finding(name, None, None, MIN_SAME_WINNER, str(error))
+        raise InputError(
+            "there are no votes of people: `venire import votes` brings them, --human NAME names those of several"
+        )
+    found = people_agreement(case.judgments, people, seed=case.options.seed)
     judges = sorted((one for one in found.judges if one.decided >= MIN_VOTES), key=_same_winner)
     if not judges:
-        return Finding(name, None, None, MIN_SAME_WINNER, f"no judge shares {MIN_VOTES} decided votes with people")
+        raise InputError(f"no judge shares {MIN_VOTES} decided votes with people")
     against = [one for one in judges if one.agreement_hi is not None and one.agreement_hi < MIN_SAME_WINNER]
     least = (against or judges)[0]
     says = f"{least.judge} names people's winner in {_same_winner(least)[0]:.0%} of {least.decided:,} decided votes"
@@ -185,7 +212,7 @@ def check_people(case: Case) -> Finding:
         "alpha": found.alpha.value,
         "alpha_among_people": found.among.value,
     }
-    return Finding(name, bool(against), round(_same_winner(least)[0], 6), MIN_SAME_WINNER, says, details)
+    return CheckResult(bool(against), round(_same_winner(least)[0], 6), says, details)
 
 
 def _same_winner(one: JudgeAndPeople) -> tuple[float, str]:
@@ -198,15 +225,12 @@ def _among(alpha: float | None) -> str:
     return "" if alpha is None else f"; alpha of people among themselves {alpha:.2f}"
 
 
-def _agreement(case: Case) -> JudgeAgreement | str:
-    """The agreement of the judges, people among them as one, or the reason why it cannot be estimated."""
+def _agreement(case: Case) -> JudgeAgreement:
+    """The agreement of the judges, people among them as one; raises VenireError where it cannot be estimated."""
     judgments, people = case.judgments, case.battles.people
-    try:
-        if people is not None and judgments.instructions:
-            judgments = with_people(judgments, people, free_name(judgments))
-        return judge_agreement(judgments, seed=case.options.seed)
-    except VenireError as error:
-        return str(error)
+    if people is not None and judgments.instructions:
+        judgments = with_people(judgments, people, free_name(judgments))
+    return judge_agreement(judgments, seed=case.options.seed)
 
 
 def _part(one: AgreementWithOthers) -> float:

@@ -68,12 +68,14 @@ def read_for_audit(store: Store, campaign: CampaignRow) -> tuple[Any, Any, str |
 
 
 def audit_document(case: Any, origins: Any, note: str | None) -> dict[str, Any]:
-    """The document of an audit, each finding with the question that its check asks."""
-    from venire.reports.audit.audit import CHECKS, audit
+    """The document of an audit, worries first, each finding with what its check asks, is about and rests on."""
+    from venire.reports.audit.audit import CHECKS, WORDS, audit
 
     made = audit(case, origins=origins, note=note)
     found = made.to_json()
     for one, finding in zip(found["findings"], made.findings, strict=True):
+        check = CHECKS[finding.check]
         one["figure"] = finding.figure  # not rounded: a page rounds once, as the command does
-        one["asks"] = CHECKS[one["check"]].asks if one["check"] in CHECKS else ""
+        one |= {"asks": check.asks, "scope": check.scope, "calls": check.calls}
+    found["findings"].sort(key=lambda one: WORDS.index(one["word"]))
     return found

@@ -8,21 +8,18 @@ from rich.table import Table
 from venire.arena.wording import plain
 from venire.render.board import show_source_notes, show_table
 from venire.render.screen import FAILED
-from venire.reports.audit.audit import CHECKS, Audit, Word, word
+from venire.reports.audit.audit import CHECKS, WORDS, Audit, Word, word
 from venire.reports.audit.finding import Finding
 from venire.reports.wording import counted
 
 _MARKS: dict[Word, str] = {"worry": "WORRY", "unsure": "unsure", "fine": "fine", "not made": "-"}
-_ORDER: tuple[Word, ...] = ("worry", "unsure", "fine")
 _WIDE = 100
 """Columns from which what a check says stands beside its figure; below, under it."""
 
 
 def show_audit(screen: Console, audit: Audit) -> None:
     """The verdict in one line, then a line or two for each check; into a pipe, one line each."""
-    order = [*audit.worries, *(one for one in audit.findings if one.worry is False)]
-    order.sort(key=lambda one: _ORDER.index(word(one)))
-    order += [one for one in audit.findings if one.worry is None]
+    order = sorted(audit.findings, key=lambda one: WORDS.index(word(one)))
     made = sum(one.worry is not None for one in audit.findings)
     counts = {"verdict": audit.rows, "model": audit.models, "judge": audit.judges, "instruction": audit.instructions}
     what = ", ".join(counted(count, name) for name, count in counts.items())
@@ -95,7 +92,7 @@ def _figure(one: Finding) -> str:
 
 
 def _bound(one: Finding) -> str:
-    if one.threshold is None or one.figure is None or one.check not in CHECKS:
+    if one.threshold is None or one.figure is None:
         return ""
     sign = "<=" if CHECKS[one.check].harmless == "at most" else ">="
     unless = CHECKS[one.check].unless

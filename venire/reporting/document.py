@@ -22,7 +22,7 @@ from venire.reporting.asked import asked_options, board_notes
 from venire.reporting.examples import example_battles
 from venire.reporting.judged import agreement_rows, judge_ratings, judge_rows, reliability, verdict_digest
 from venire.reporting.methods import methods_section
-from venire.reporting.sentences import DEFINITIONS, QUESTIONS, answer, short
+from venire.reporting.sentences import DEFINITIONS, answer, short
 from venire.reports.audit.cases import case_of, case_of_campaign
 from venire.reports.board.board import Board
 from venire.reports.board.rate import read
@@ -279,12 +279,8 @@ def _audit(
     except VenireError as error:
         _leave_out(left_out, "What should be doubted", str(error))
         return None
-    order = {"worry": 0, "unsure": 1, "fine": 2, "not made": 3}
-    found["findings"] = [
-        {key: one[key] for key in ("check", "word", "says", "figure", "threshold")}
-        | {"asks": QUESTIONS.get(one["check"], one["asks"])}
-        for one in sorted(found["findings"], key=lambda one: order.get(one["word"], 4))
-    ]
+    shown = ("check", "word", "says", "figure", "threshold", "asks")
+    found["findings"] = [{key: one[key] for key in shown} for one in found["findings"]]
     return found
 
 

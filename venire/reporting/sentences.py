@@ -34,35 +34,6 @@ WHY: Mapping[str, str] = {
 }
 """What sets each method apart, as the reason why its order may be another."""
 
-QUESTIONS: Mapping[str, str] = {
-    "connectivity": "Do verdicts join all models on one scale?",
-    "coverage": "Are battles spread evenly over pairs of models?",
-    "instructions": "Are there enough instructions for the intervals?",
-    "complete": "Are all planned verdicts there?",
-    "unread": "Could the judges' replies be read?",
-    "unread-by-model": "Does one model lose more verdicts to unreadable replies than others?",
-    "first-place": "Would other instructions name the same leader?",
-    "separation": "Are neighbours on the board distinguished?",
-    "tie-rule": "Does the order depend on what a tie counts?",
-    "transitivity": "Are there more circles of wins than chance makes?",
-    "circle": "Do three models beat one another in a circle?",
-    "fit": "Does one rating for each model explain who wins?",
-    "single-pairs": "Do pairs meet as their ratings predict?",
-    "smallest-removal": "Would the leader change if a few judgments were removed?",
-    "single-instructions": "Does a single instruction weigh too much?",
-    "single-judges": "Do the ratings depend on a single judge?",
-    "single-models": "Do the ratings depend on which other models take part?",
-    "order-effects": "Do judges prefer the completion shown first or second?",
-    "length": "Do longer answers win?",
-    "own-family": "Do judges favour models of their own family?",
-    "drift": "Did judges change while they judged?",
-    "better-than-coin": "Does every judge decide better than a coin?",
-    "judge-agreement": "Does a judge disagree with all others?",
-    "alike-judges": "Are two judges so alike that they count as hardly more than one?",
-    "people-agreement": "Do judges agree with people?",
-}
-"""What each check of the audit asks, for readers who have not seen the project."""
-
 DEFINITIONS: Mapping[str, str] = {
     "Elo": "A rating on the scale where 100 points more win 64% of battles, 200 points 76% and 400 points 91%, ties "
     "as halves. Only differences mean anything; the mean of the models rated here is fixed.",

@@ -9,8 +9,9 @@ from math import ceil
 from pathlib import Path
 from typing import Literal
 
-from venire.arena.records import EDIT, GENERATE, RECORDED, Origin, Shape
+from venire.arena.records import EDIT, GENERATE, RECORDED, Origin
 from venire.arena.registry import POLICIES, PROTOCOLS
+from venire.arena.shapes import Shape
 
 BATCH_PART = Fraction(1, 2)
 """The part of a live call's price that the batch interfaces of all vendors here charge, unless the file gives one."""
@@ -212,7 +213,7 @@ class JudgeSettings:
 
     @property
     def shape(self) -> Shape:
-        """How many completions its protocol shows it at once."""
+        """What its protocol shows it at once, and how it judges that."""
         shape: Shape = PROTOCOLS[self.protocol].shape
         return shape
 
@@ -374,17 +375,17 @@ class CampaignSettings:
     @property
     def pair_judges(self) -> tuple[str, ...]:
         """The judges that are shown pairs, by name; where there is none, no matchups are chosen."""
-        return tuple(sorted(judge.name for judge in self.judges if judge.shape is Shape.PAIR))
+        return tuple(sorted(judge.name for judge in self.judges if judge.shape.pairwise))
 
     @property
     def rates_models(self) -> bool:
         """Whether any judge sets one model above another, so that models can be rated."""
-        return any(judge.shape in (Shape.PAIR, Shape.LIST) for judge in self.judges)
+        return any(judge.shape.rates for judge in self.judges)
 
     @property
     def has_board(self) -> bool:
         """Whether its verdicts say anything of models: they rate them, or grade what they wrote."""
-        return any(judge.shape not in (Shape.NONE, Shape.EDIT) for judge in self.judges)
+        return any(not judge.shape.writes for judge in self.judges)
 
     @property
     def asks_contestants(self) -> bool:

@@ -41,19 +41,6 @@ class Origin(StrEnum):
         return cls.SIMULATED if model.startswith("simulated/") else cls.REAL
 
 
-class Shape(StrEnum):
-    """How many completions of an instruction a trial shows."""
-
-    NONE = "none"
-    """None: the respondent writes one."""
-    EDIT = "edit"
-    """One, of which the respondent writes an edited copy."""
-    SINGLE = "single"
-    PAIR = "pair"
-    LIST = "list"
-    """All of them at once, in a drawn order."""
-
-
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """A prompt put to contestants: its turns in order, with an optional reference answer and category."""

@@ -20,15 +20,13 @@ from typing import NamedTuple
 from material import CAMPAIGN, texts
 
 from venire.arena.clock import VirtualClock
-from venire.arena.records import Shape
 from venire.configs.loading import load_campaign
 from venire.judges import PROTOCOLS
 from venire.session import Embedded, Session
 from venire.simulation.judge import load_profiles
 
 _MODELS = 8
-_TRIALS = {Shape.PAIR: _MODELS * (_MODELS - 1), Shape.SINGLE: _MODELS, Shape.LIST: 1}
-"""Of one instruction."""
+_PAIRS = _MODELS * (_MODELS - 1) // 2
 _IN_MEMORY = Path("/dev/shm")
 _HEAD = ("profile", "protocol", "calls", "seconds a call", "simulated s", "per s", "per s of CPU", "CPU us a call")
 
@@ -45,7 +43,7 @@ class Measured(NamedTuple):
 def measure(folder: Path, profile: str, protocol: str, calls: int, in_flight: int) -> Measured:
     """Run a campaign of at least `calls` calls. Raises RuntimeError where it does not complete."""
     entry = PROTOCOLS[protocol]
-    instructions = -(-calls // (_TRIALS[entry.shape] * len(entry.expects)))
+    instructions = -(-calls // (entry.shape.trials(_MODELS, _PAIRS) * len(entry.expects)))
     _write(folder, profile, protocol, instructions, in_flight)
     clock = VirtualClock()
     with Session(load_campaign(folder / CAMPAIGN), clock=clock) as session:
@@ -107,7 +105,7 @@ def _line(*cells: str) -> None:
 
 def main() -> None:
     """Measure all of it and print one table."""
-    protocols = [name for name, entry in PROTOCOLS.items() if entry.shape in _TRIALS and name != "recorded"]
+    protocols = [name for name, entry in PROTOCOLS.items() if not entry.shape.writes and name != "recorded"]
     parser = argparse.ArgumentParser()
     parser.add_argument("--profiles", nargs="+", choices=load_profiles(), default=list(load_profiles()))
     parser.add_argument("--protocols", nargs="+", choices=protocols, default=["two-stage"])

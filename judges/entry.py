@@ -9,7 +9,8 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
-from venire.arena.records import Protocol, Reading, Shape
+from venire.arena.records import Protocol, Reading
+from venire.arena.shapes import Shape
 from venire.judges import prompts
 
 REASONS_TOKENS = 250
@@ -59,12 +60,12 @@ class ProtocolEntry:
     `talk` is the conversation with the options `system` and `examples` of a judge applied (`prompts.with_options`).
 
     >>> from venire.judges import PROTOCOLS
-    >>> PROTOCOLS["two-stage"].shape, PROTOCOLS["two-stage"].expects
-    (<Shape.PAIR: 'pair'>, (250, 4))
+    >>> str(PROTOCOLS["two-stage"].shape), PROTOCOLS["two-stage"].expects
+    ('pair', (250, 4))
     """
 
     shape: Shape
-    """How many completions a trial shows."""
+    """How many completions a trial shows, and the kind of its verdict; plans, forecasts and boards follow from it."""
     talk: Protocol
     prompts: tuple[str, ...]
     """Names of the texts that it sends."""
@@ -106,6 +107,11 @@ class ProtocolEntry:
                 raise InputError(f"{name}: this protocol has no such setting: leave it out")
             if not self.options[name].fits(value):
                 raise InputError(f"{name}: {value!r} is not {self.options[name].wanted}")
+
+    @property
+    def example(self) -> ReplyExample:
+        """Its first example in which nothing is repaired. Raises StopIteration where there is none."""
+        return next(one for one in self.examples if len(one.replies) == len(self.expects))
 
     @property
     def rehearsal(self) -> Callable[..., Any] | None:

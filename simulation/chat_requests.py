@@ -273,7 +273,7 @@ def _by_words(outside: str, listed: bool, changes: int) -> tuple[str, int | None
     """
     words = _LABEL.sub("", _TURN.sub("", outside))
     protocol = _of_template(outside, changes) or _protocol(words, words.casefold(), listed)
-    best = _BEST.search(words) if protocol == "listwise" else None
+    best = _BEST.search(words) if PROTOCOLS[protocol].shape.ranks else None
     return protocol, int(best[1]) if best else None
 
 

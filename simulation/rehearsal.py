@@ -13,7 +13,7 @@ import orjson
 
 from venire.arena.errors import InputError
 from venire.arena.keys import fence
-from venire.arena.records import Completion, Instruction, Material, Request, Shape, Trial
+from venire.arena.records import Completion, Instruction, Material, Request, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
 from venire.simulation.answer_key import AnswerKey
@@ -22,9 +22,6 @@ from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion, Req
 from venire.simulation.comparisons import draw_verdict
 from venire.simulation.grades import find_graded_completion, perceived_margin
 from venire.simulation.judge import SimulatedVerdict, parse_model
-
-_SHOWN = {Shape.NONE: 0, Shape.EDIT: 1, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
-"""Number of completions that a trial of each shape shows in the check."""
 
 
 def answer_to(request: ChatRequest, answer_key: AnswerKey) -> JudgeReply:
@@ -123,7 +120,7 @@ def check_rehearsal(protocol: str, model: str, options: Mapping[str, str]) -> No
             f"protocol {protocol!r} cannot be rehearsed: {PROTOCOLS.package(protocol)} does not say how a simulated "
             "judge replies; ask another judge, or choose another protocol"
         )
-    texts = ("What is the longest river?", *("ABC"[: _SHOWN[entry.shape]]))
+    texts = ("What is the longest river?", *(chr(65 + n) for n in range(entry.shape.size(3))))
     material = Material(
         Instruction("i", texts[:1], reference="A river."),
         tuple(Completion(f"model {text}", "i", text) for text in texts[1:]),

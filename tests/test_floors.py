@@ -72,7 +72,7 @@ STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
         ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "budgets"),
-        ("keys", "registry"),
+        ("keys", "registry", "shapes"),
         ("campaigns",),
         ("planning",),
     ),

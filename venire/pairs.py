@@ -19,7 +19,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError, VenireError
 from venire.arena.planning import Pick
-from venire.arena.records import Completion, Instruction, Origin, Rating, Shape
+from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.arena.wording import money
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Data, Judge, Plan
@@ -164,10 +164,10 @@ def _asked(judge: Judge | str, protocol: str) -> Judge:
         judge = _named(judge)
     if "protocol" not in judge.given:
         judge = Judge(**{**judge.given, "protocol": protocol})
-    if judge.protocol in PROTOCOLS and PROTOCOLS[judge.protocol].shape is Shape.PAIR:
+    if judge.protocol in PROTOCOLS and PROTOCOLS[judge.protocol].shape.pairwise:
         return judge
     wrong = "does not show two answers" if judge.protocol in PROTOCOLS else "does not exist"
-    pairwise = ", ".join(name for name in PROTOCOLS if PROTOCOLS[name].shape is Shape.PAIR)
+    pairwise = ", ".join(name for name in PROTOCOLS if PROTOCOLS[name].shape.pairwise)
     raise InputError(f"protocol {judge.protocol!r} {wrong}: name one of {pairwise}")
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
-from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import Reservation
 from venire.storage.plans.usage import OnRecord, on_record
@@ -261,5 +260,5 @@ def battle_costs(campaign: CampaignSettings, calls: Collection[CallCost]) -> tup
     return tuple(
         call.battle(orders * (call.judge.repeats or campaign.plan.repeats))
         for call in sorted(calls, key=lambda call: call.judge.name)
-        if call.judge.shape is Shape.PAIR and call.judge.recorded is None
+        if call.judge.shape.pairwise and call.judge.recorded is None
     )

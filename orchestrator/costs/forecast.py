@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from venire.arena.campaigns import JudgeSettings, LaneSettings, TokenPrice
-from venire.arena.records import Completion, Instruction, Material, Outcome, Reply, Shape, Trial
+from venire.arena.records import Completion, Instruction, Material, Outcome, Reply, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import count_tokens, request_tokens, tokens_left
 from venire.judges.conversation import advance
@@ -147,7 +147,7 @@ def _room(judge: JudgeSettings, context: int, models: int) -> int:
     Computed from the request for empty texts, after replies of the expected length.
     """
     entry = PROTOCOLS[judge.protocol]
-    many = {Shape.NONE: 0, Shape.EDIT: 1, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: models}[entry.shape]
+    many = entry.shape.size(models)
     empty = Material(Instruction("", ("",), ""), (Completion("", "", ""),) * many, (_FENCE,) * (1 + many))
     longest = int(judge.options["max_tokens"])
     replies = [Reply(_WORD * min(longest, tokens)) for tokens in entry.expects[:-1]]

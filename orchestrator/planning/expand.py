@@ -12,7 +12,8 @@ import numpy as np
 
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.keys import respondent_key, trial_key
-from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent, Shape
+from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent
+from venire.arena.shapes import Shape
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import BOTH_ORDERS, arrange
 from venire.orchestrator.designs import PlannedRound, RoundDesign, write_design
@@ -25,11 +26,12 @@ from venire.storage.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class _NumberedRespondent:
-    """A respondent as its trials know it: its number, its key, the number of its protocol, how often it is asked."""
+    """A respondent as its trials know it: its number and key, its protocol's number and shape, and its repeats."""
 
     number: int
     key: bytes
     protocol: int
+    shape: Shape
     repeats: int
     recording: Recording | None = None
     """What it said elsewhere; None: it is asked."""
@@ -60,28 +62,25 @@ def expand(
     trials are taken that are on record, in the orders that are.
     """
     drawn = None if orders == "both" else seed
-    asked: dict[Shape, list[_NumberedRespondent]] = {shape: [] for shape in Shape}
+    paired: list[_NumberedRespondent] = []
     replayed: list[_NumberedRespondent] = []
-    for number, one in judges:
-        entry = PROTOCOLS[one.protocol]
-        who = _NumberedRespondent(number, respondent_key(one), entry.number, repeats[number], recorded.get(number))
-        (asked[entry.shape] if who.recording is None else replayed).append(who)
+    by_size: dict[int, list[_NumberedRespondent]] = {}
+    for number, respondent in judges:
+        entry = PROTOCOLS[respondent.protocol]
+        key, recording = respondent_key(respondent), recorded.get(number)
+        judge = _NumberedRespondent(number, key, entry.number, entry.shape, repeats[number], recording)
+        of_size = by_size.setdefault(judge.shape.size(len(chosen.models)), [])
+        (replayed if recording is not None else paired if judge.shape.pairwise else of_size).append(judge)
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
         for repeat in range(1, max(repeats.values()) + 1):
-            now = {shape: [one for one in those if one.repeats >= repeat] for shape, those in asked.items()}
-            yield from _answers(answers, name, repeat, now[Shape.NONE])
-            yield from _battles(matchups, answers, name, repeat, now[Shape.PAIR], equal_texts, drawn, variants)
-            yield from _singles(chosen, answers, name, repeat, [*now[Shape.EDIT], *now[Shape.SINGLE]])
-            yield from _lists(chosen, answers, name, repeat, now[Shape.LIST], seed)
-            yield from _replayed(matchups, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
+            yield from _battles(matchups, answers, name, repeat, _asked(paired, repeat), equal_texts, drawn, variants)
+            for _, those in sorted(by_size.items()):
+                yield from _sets(chosen, answers, name, repeat, _asked(those, repeat), seed)
+            yield from _replayed(matchups, answers, name, repeat, _asked(replayed, repeat))
 
 
-def _answers(
-    answers: Catalogue, name: str, repeat: int, contestants: Sequence[_NumberedRespondent]
-) -> Iterator[PlannedTrial]:
-    instruction, key = answers.instructions[name]
-    for one in contestants:
-        yield PlannedTrial(trial_key(one.key, key, (), repeat), one.protocol, one.number, instruction, (), repeat)
+def _asked(judges: Sequence[_NumberedRespondent], repeat: int) -> list[_NumberedRespondent]:
+    return [one for one in judges if one.repeats >= repeat]
 
 
 def _battles(
@@ -95,7 +94,7 @@ def _battles(
     variants: Sequence[str],
 ) -> Iterator[PlannedTrial]:
     """The orders of every battle on an instruction: both, or with a seed the one that it draws for each trial."""
-    instruction, key = answers.instructions[name]
+    instruction = _, key = answers.instructions[name]
     for matchup in matchups if judges else ():
         a, b = answers.completions[matchup.model_a, name], answers.completions[matchup.model_b, name]
         if a.text == b.text:
@@ -105,16 +104,8 @@ def _battles(
         shown = [(a, b), *_edited(matchup, answers, name, variants)]
         for (a, b), judge in product(shown, judges):
             for swapped in BOTH_ORDERS if drawn is None else (_drawn(judge, key, (a.key, b.key), repeat, drawn),):
-                first, second = arrange(a, b, swapped)
-                yield PlannedTrial(
-                    trial_key(judge.key, key, (first.key, second.key), repeat),
-                    judge.protocol,
-                    judge.number,
-                    instruction,
-                    (first.number, second.number),
-                    repeat,
-                    Battle(*models, swapped, matchup.gap),
-                )
+                battle = Battle(*models, swapped, matchup.gap)
+                yield _planned(judge, instruction, arrange(a, b, swapped), repeat, battle)
 
 
 def _edited(
@@ -141,27 +132,36 @@ def _drawn(judge: _NumberedRespondent, instruction: bytes, sides: tuple[bytes, b
     return blake2b(asked, digest_size=1, key=b"%d" % seed, person=b"venire-order-1").digest()[0] % 2 == 1
 
 
-def _singles(
-    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_NumberedRespondent]
-) -> Iterator[PlannedTrial]:
-    instruction, key = answers.instructions[name]
-    for model, judge in product(chosen.models, judges):
-        one = answers.completions[model, name]
-        digest = trial_key(judge.key, key, (one.key,), repeat)
-        yield PlannedTrial(digest, judge.protocol, judge.number, instruction, (one.number,), repeat)
-
-
-def _lists(
+def _sets(
     chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_NumberedRespondent], seed: int
 ) -> Iterator[PlannedTrial]:
-    """All completions of an instruction at once, in an order of its own for each judge and repeat."""
-    instruction, key = answers.instructions[name]
+    """All completions of an instruction in sets of one size; several are shown in an order of each judge and repeat."""
+    instruction = _, key = answers.instructions[name]
+    count = len(chosen.models)
+    dealt = []
     for judge in judges:
-        drawn = np.random.default_rng([seed, repeat, *judge.key, *key]).permutation(len(chosen.models))
-        shown = [answers.completions[chosen.models[n], name] for n in drawn]
-        digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
-        numbers = tuple(one.number for one in shown)
-        yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat)
+        order: Sequence[int] = range(count)
+        if judge.shape.size(count) > 1:
+            order = np.random.default_rng([seed, repeat, *judge.key, *key]).permutation(count).tolist()
+        dealt.append(judge.shape.sets(order))
+    for sets in zip(*dealt, strict=True):
+        for judge, rows in zip(judges, sets, strict=True):
+            shown = [answers.completions[chosen.models[row], name] for row in rows]
+            yield _planned(judge, instruction, shown, repeat)
+
+
+def _planned(
+    judge: _NumberedRespondent,
+    instruction: tuple[int, bytes],
+    shown: Sequence[Catalogued],
+    repeat: int,
+    battle: Battle | None = None,
+) -> PlannedTrial:
+    """The trial in which a judge is shown these completions to an instruction, given as its number and key."""
+    number, key = instruction
+    digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
+    numbers = tuple(one.number for one in shown)
+    return PlannedTrial(digest, judge.protocol, judge.number, number, numbers, repeat, battle)
 
 
 def _replayed(
@@ -173,17 +173,14 @@ def _replayed(
         assert judge.recording is not None  # or it would be asked
         for models in judge.recording.of(name, repeat, answers):
             battle = None
-            if judge.recording.shape is Shape.PAIR:
+            if judge.shape.pairwise:
                 pair = (min(models), max(models))
                 if pair not in gaps:
                     continue
                 a, b = (answers.models[model] for model in pair)
                 battle = Battle(a, b, models != pair, gaps[pair])
-            instruction, key = answers.instructions[name]
             shown = [answers.completions[model, name] for model in models]
-            digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
-            numbers = tuple(one.number for one in shown)
-            yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat, battle)
+            yield _planned(judge, answers.instructions[name], shown, repeat, battle)
 
 
 def write_round(
@@ -204,7 +201,7 @@ def write_round(
     asked = [
         (judge, one)
         for judge, one in respondents(campaign)
-        if (not chosen.judges or judge.name in chosen.judges) and (not follows or judge.shape is Shape.PAIR)
+        if (not chosen.judges or judge.name in chosen.judges) and (not follows or judge.shape.pairwise)
     ]
     equal_texts = [0]
     policy = next(one.policy for one in campaign.plan.phases if one.name == chosen.phase)

@@ -138,7 +138,8 @@ def select_models(
 ) -> tuple[PlanState, tuple[ExcludedModel, ...]]:
     """The contestants of a campaign with their Elo, and who was left out.
 
-    Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer than two.
+    Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer models than two,
+    or than a judge is shown at once.
     """
     known = {one.model: one for one in there}
     policy = campaign.plan.phases[0].policy
@@ -165,6 +166,13 @@ def select_models(
             f"{' and Elo' if needs_elo else ''}, and there are {len(models)}: import completions"
             f"{' and Elo' if needs_elo else ''} (`venire import table PATH --kind ...`) or name files in [data]"
         )
+    for judge in campaign.judges:
+        if (shown := judge.shape.size(len(models))) > len(models):
+            raise InputError(
+                f"{campaign.path}: judge {judge.name!r}: protocol {judge.protocol!r} shows {shown} completions of an "
+                f"instruction at once, and there are {len(models)} models: import completions of more, or choose "
+                "another protocol"
+            )
     elo = {model: value for model in models if (value := known[model].elo) is not None}
     return PlanState(models, elo), left_out
 

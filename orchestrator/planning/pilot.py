@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.records import Shape
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans.trial_states import parts, trial_states
 from venire.storage.store.store import Store
@@ -41,7 +40,7 @@ def pilot_trials(store: Store, planned: PlannedCampaign, number: int, *, seed: i
         for respondent, judge in sorted(planned.judges.items())
         if judge.recorded is None
     }
-    pairs = [one for one in lacking if planned.judges[one].shape is Shape.PAIR]
+    pairs = [one for one in lacking if planned.judges[one].shape.pairwise]
     rng = np.random.default_rng(seed)
     found: list[int] = []
     for group in (pairs, *([one] for one in lacking if one not in pairs)):

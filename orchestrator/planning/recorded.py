@@ -12,7 +12,8 @@ from functools import cached_property
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key, trial_key
-from venire.arena.records import RECORDED, Respondent, Shape
+from venire.arena.records import RECORDED, Respondent
+from venire.arena.shapes import Shape
 from venire.judges import PROTOCOLS
 from venire.judges.protocols.recorded import WORD
 from venire.orchestrator.designs import Replayed, RoundDesign
@@ -94,7 +95,7 @@ def judged_pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
     return {
         (min(shown), max(shown))
         for one in recordings
-        if one.shape is Shape.PAIR
+        if one.shape.pairwise
         for rows in one.texts.values()
         for shown, _ in rows
     }
@@ -107,10 +108,10 @@ def replay_summary(
     trials = missing = one_order = 0
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
         wanted = {(one.model_a, one.model_b) for one in matchups}
-        designed = {Shape.PAIR: 2 * len(wanted), Shape.SINGLE: len(chosen.models)}.get(recording.shape, 1)
+        designed = recording.shape.trials(len(chosen.models), len(wanted))
         for repeat in range(1, repeats + 1):
             there = list(recording.of(name, repeat, answers))
-            if recording.shape is Shape.PAIR:
+            if recording.shape.pairwise:
                 there = [shown for shown in there if (min(shown), max(shown)) in wanted]
                 one_order += 2 * len({(min(shown), max(shown)) for shown in there}) - len(there)
             missing += 0 if policy == RECORDED else max(0, designed - len(there))

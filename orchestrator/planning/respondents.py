@@ -26,9 +26,9 @@ def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respond
     found: list[tuple[JudgeSettings, Respondent]] = []
     keys: dict[bytes, str] = {}
     for judge in campaign.judges:
-        writers = {GENERATE: campaign.contestants, EDIT: campaign.editors}
-        if judge.protocol not in PROTOCOLS or judge not in writers.get(judge.protocol, (judge,)):
-            known = ", ".join(name for name in PROTOCOLS if name not in writers)
+        writers = {GENERATE: campaign.contestants, EDIT: campaign.editors}.get(judge.protocol, ())
+        if judge.protocol not in PROTOCOLS or (judge.shape.writes and judge not in writers):
+            known = ", ".join(name for name in PROTOCOLS if not PROTOCOLS[name].shape.writes)
             raise InputError(
                 f"{campaign.path}: judge {judge.name!r}: no protocol {judge.protocol!r}; there is: {known}"
             )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.hints import setting
-from venire.arena.records import EDIT, GENERATE, Shape
+from venire.arena.records import EDIT, GENERATE
 from venire.arena.registry import POLICIES, PROTOCOLS
 from venire.ratings.data.ballots import to_battles
 from venire.ratings.data.judgments import select_battles
@@ -51,8 +51,8 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
     """
     judges = frames.judges(store, campaign.id)
     shapes = {judge.name: PROTOCOLS[judge.protocol].shape for judge in judges if judge.protocol in PROTOCOLS}
-    of_lists = [judge for judge in judges if shapes.get(judge.name) is Shape.LIST]
-    pairs = not shapes or Shape.PAIR in shapes.values()
+    of_lists = [judge for judge in judges if judge.name in shapes and shapes[judge.name].ranks]
+    pairs = not shapes or any(shape.pairwise for shape in shapes.values())
     if not pairs and not of_lists and not graders(judges):
         raise InputError(f"campaign {campaign.name!r} has no judge whose verdicts say anything of models")
     if features and not pairs:

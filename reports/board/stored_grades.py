@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from venire.arena.battles import Grades
-from venire.arena.records import Origin, Shape
+from venire.arena.records import Origin
 from venire.arena.registry import PROTOCOLS
 from venire.arena.wording import few
 from venire.reports.grades import GradeBoard, grade_board
@@ -43,7 +43,7 @@ class StoredGrades:
 
 def graders(judges: Sequence[frames.JudgeRow]) -> tuple[frames.JudgeRow, ...]:
     """Those of some judges that are shown one completion at a time."""
-    return tuple(one for one in judges if one.protocol in PROTOCOLS and PROTOCOLS[one.protocol].shape is Shape.SINGLE)
+    return tuple(one for one in judges if one.protocol in PROTOCOLS and PROTOCOLS[one.protocol].shape.grades)
 
 
 def read_grades(

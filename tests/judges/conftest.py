@@ -40,7 +40,8 @@ def say(material: Callable[..., Material]) -> Say:
         trial = Trial(bytes(16), bytes(16), protocol, "i", (), 3)
         settings = {**OPTIONS, **(options or {})}
         if shown is None:
-            shown = material("The Volga.", "The Rhine.")
+            count = PROTOCOLS[protocol].shape.size(3)
+            shown = material(*("The Volga.", "The Rhine.", *(f"Of {n}." for n in range(count - 2)))[: max(count, 2)])
         return advance(PROTOCOLS[protocol].talk, trial, shown, settings, said)
 
     return play

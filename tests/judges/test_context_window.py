@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Shape, Status, Trial
+from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Status, Trial
 from venire.judges import PROTOCOLS, context_window
 from venire.judges.context_window import TRUNCATIONS, fits, tokens_left
 from venire.judges.conversation import advance
@@ -70,7 +70,7 @@ def test_what_is_cut_fits_is_marked_and_says_how_much_is_missing(
     say: Say, material: Make, protocol: str, policy: str
 ) -> None:
     shape = PROTOCOLS[protocol].shape
-    shown = material(*{Shape.SINGLE: (LONG,), Shape.PAIR: (LONG, OTHER)}.get(shape, (LONG, "Short.", OTHER)))
+    shown = material(*{1: (LONG,), 2: (LONG, OTHER)}.get(shape.size(3), (LONG, "Short.", OTHER)))
     whole, context = say(protocol, shown=shown), 3000
     asked = say(protocol, shown=shown, options=options(policy, context))
     assert isinstance(whole, Request)

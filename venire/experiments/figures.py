@@ -16,7 +16,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.records import Shape, Status
+from venire.arena.records import Status
 from venire.arena.scale import LOGITS_PER_POINT, to_elo
 from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
@@ -209,7 +209,7 @@ def long_run(field: ContestantField, habits: Sequence[LongRunJudge]) -> NDArray[
 
     The long-run order of lists is not computed here.
     """
-    if any(PROTOCOLS[habit.protocol].shape is not Shape.PAIR for habit in habits):
+    if any(not PROTOCOLS[habit.protocol].shape.pairwise for habit in habits):
         return None
     weight = np.array([habit.readable for habit in habits])
     share = weight @ np.array([shares(habit, field.gaps, field.log_ratios) for habit in habits]) / weight.sum()

@@ -17,7 +17,7 @@ from venire.arena.campaigns import (
     TokenPrice,
 )
 from venire.arena.errors import InputError
-from venire.arena.records import GENERATE, RECORDED, Origin, Shape
+from venire.arena.records import GENERATE, RECORDED, Origin
 from venire.arena.wording import money
 from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
@@ -110,7 +110,7 @@ def cross(axes: Axes, campaign: CampaignSettings) -> tuple[Variation, ...]:
 
 
 def _rating_protocols() -> list[str]:
-    return [name for name, one in PROTOCOLS.items() if one.shape in (Shape.PAIR, Shape.LIST) and name != RECORDED]
+    return [name for name, one in PROTOCOLS.items() if one.shape.rates and name != RECORDED]
 
 
 def _beside(campaign: CampaignSettings) -> str:

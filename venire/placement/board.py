@@ -22,7 +22,7 @@ from venire.arena.campaigns import (
     TokenPrice,
 )
 from venire.arena.errors import InputError
-from venire.arena.records import Origin, Rating, Shape
+from venire.arena.records import Origin, Rating
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
 from venire.prices import judge_price
@@ -168,7 +168,7 @@ def _check(settings: PlaceSettings) -> None:
 
 def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> CampaignSettings:
     """The board's campaign with the judges to ask again: the named judges, by default those of pairs."""
-    able = [one for one in base.judges if one.recorded is None and one.shape is Shape.PAIR]
+    able = [one for one in base.judges if one.recorded is None and one.shape.pairwise]
     if not able:
         raise InputError(
             f"campaign {name!r} has no judge of pairs that can be asked: its verdicts are on record, or of lists"

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettings
-from venire.arena.records import Shape
+from venire.arena.shapes import Shape
 from venire.arena.wording import few, money, plain
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
@@ -148,22 +148,25 @@ def _made_of(session: Session) -> str:
     )
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
     edits = f", and again with each answer edited ({plain(few(settings.variants))})" if settings.variants else ""
-    shown = {
-        Shape.NONE: f"{many} to answer",
-        Shape.PAIR: f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders{edits}",
-        Shape.SINGLE: f"{models} x {many}",
-        Shape.EDIT: f"{models} x {many} to edit",
-        Shape.LIST: f"lists of {models} x {many}",
-    }
+    pairs = f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders{edits}"
     asked = [
-        f"{shown[shape]} x {number} {session.role}{'s' if number > 1 else ''}"
-        f"{f' x {repeats} repeats' if repeats > 1 else ''}"
+        f"{pairs if shape.pairwise else _format_sets(shape, len(chosen.models), many)} x {number} {session.role}"
+        f"{'s' if number > 1 else ''}{f' x {repeats} repeats' if repeats > 1 else ''}"
         for (shape, repeats), number in judges.items()
     ]
     if chosen.recorded:
         there, who = sum(one.trials for one in chosen.recorded), len(chosen.recorded)
         asked.append(f"{there:,} judgments on record of {who} judge{'s' if who > 1 else ''}, {models}")
     return " + ".join(asked)
+
+
+def _format_sets(shape: Shape, models: int, many: str) -> str:
+    """What is shown of so many instructions where no battles are chosen."""
+    if not shape.size(models):
+        return f"{many} to answer"
+    sets = f"{len(shape.sets(range(models)))} sets of {shape.answers} of " if (shape.answers or 0) > 1 else ""
+    lists = "lists of " if shape.answers is None else ""
+    return f"{sets}{lists}{models} models x {many}{' to edit' if shape.writes else ''}"
 
 
 def _format_pairs(session: Session) -> str:

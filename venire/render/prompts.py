@@ -22,7 +22,7 @@ def show_prompts(screen: Console, found: Sequence[Mapping[str, Any]]) -> None:
     for one in found:
         if one["protocol"] != before:
             before = one["protocol"]
-            screen.print(f"{before} ({PROTOCOLS[before].shape.value})")
+            screen.print(f"{before} ({PROTOCOLS[before].shape})")
         names = " ".join(f"${name}" for name in one["variables"]) or "no variables"
         screen.print(f"  {one['prompt']:{width}}  {one['digest'][:_DIGITS]}  {one['purpose']}", soft_wrap=True)
         screen.print(

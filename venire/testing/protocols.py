@@ -7,20 +7,17 @@ from collections.abc import Mapping, Sequence
 from venire.arena.keys import fence
 from venire.arena.records import (
     RECORDED,
-    Ballot,
     Completion,
-    GeneratedText,
-    Grade,
     Instruction,
     Material,
     Outcome,
     Preference,
     Reply,
     Request,
-    Shape,
     Status,
     Trial,
 )
+from venire.arena.shapes import Shape
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
 from venire.judges.entry import FOREIGN
@@ -29,14 +26,6 @@ from venire.simulation.answer_key import AnswerKey
 from venire.simulation.chat_requests import chat_request_of
 from venire.simulation.rehearsal import answer_to, check_rehearsal
 
-_READING = {
-    Shape.PAIR: Preference,
-    Shape.SINGLE: Grade,
-    Shape.LIST: Ballot,
-    Shape.NONE: GeneratedText,
-    Shape.EDIT: GeneratedText,
-}
-_SHOWN = {Shape.PAIR: 2, Shape.SINGLE: 1, Shape.LIST: 3, Shape.NONE: 0, Shape.EDIT: 1}
 _OPTIONS = {"max_tokens": "512", "temperature": "0", "repair": "1"}
 _NONSENSE = ("Hm.", "<think>1", "{", "[[", "\N{SNOWMAN}", "1 or 2, A or B, who knows?")
 _JUDGE = "simulated/gpt-4-0613@1"
@@ -63,7 +52,7 @@ def check_protocol(name: str) -> None:
         _check_request(name, entry)
     if entry.rehearse is not None:
         check_rehearsal(name, _JUDGE, _OPTIONS)
-        if entry.shape is Shape.PAIR:
+        if entry.shape.pairwise:
             _check_side(name, entry)
 
 
@@ -83,9 +72,7 @@ def _check_examples(name: str, entry: ProtocolEntry) -> None:
     lengths = {len(example.replies) for example in entry.examples}
     assert len(entry.expects) in lengths, f"{name}: no example has {len(entry.expects)} replies, as many as it expects"
     for example in entry.examples:
-        assert isinstance(example.reading, _READING[entry.shape]), (
-            f"{name}: {example.reading} is no reading of its shape"
-        )
+        assert isinstance(example.reading, entry.shape.reading), f"{name}: {example.reading} is no reading of its shape"
         for count in range(len(example.replies)):
             early = _play(name, entry, example.replies[:count])
             assert isinstance(early, Request), f"{name}: ends after {count} of the replies {example.replies}"
@@ -112,13 +99,10 @@ def _check_request(name: str, entry: ProtocolEntry) -> None:
     sent = "\n".join(message["content"] for message in request.messages)
     named = [one.model for one in shown.shown if one.model in sent]
     assert not named, f"{name}: its request names the model {named[:1]}"
-    if entry.shape is not Shape.NONE:
-        texts = fenced_texts(sent)
-        for completion in shown.shown:
-            times = texts.count(completion.text)
-            assert times == 1, (
-                f"{name}: a completion stands {times} times in a fence of its own (prompts.show_completion)"
-            )
+    texts = fenced_texts(sent)
+    for completion in shown.shown:
+        times = texts.count(completion.text)
+        assert times == 1, f"{name}: a completion stands {times} times in a fence of its own (prompts.show_completion)"
     with_system = _play(name, entry, (), {**_OPTIONS, "system": "Be fair."})
     assert isinstance(with_system, Request)
     first = with_system.messages[0]
@@ -154,7 +138,7 @@ def _rehearsed(name: str, entry: ProtocolEntry, n: int, order: tuple[str, str], 
 
 
 def _material(shape: Shape) -> Material:
-    texts = ("Which river is longest?", *(f"The {river}." for river in ("Volga", "Rhine", "Po")[: _SHOWN[shape]]))
+    texts = ("Which river is longest?", *(f"The river number {n}." for n in range(shape.size(3))))
     shown = tuple(Completion(f"model-number-{n}", "i", text) for n, text in enumerate(texts[1:]))
     return Material(
         Instruction("i", texts[:1], "The Volga, of them."), shown, tuple(fence(one, bytes(16)) for one in texts)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import exp, isfinite, log
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ProtocolOption, ReplyExample
 from venire.judges.parsing.choices import WHOLE_CHOICES, read_choice
@@ -73,7 +74,7 @@ def _log_sum(values: list[float]) -> float | None:
 
 BINARY = ProtocolEntry(
     number=3,
-    shape=Shape.PAIR,
+    shape=Shape(2, Preference),
     talk=with_options(binary),
     prompts=PROMPTS,
     folder="binary",

@@ -13,7 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.scores import read_scores
@@ -72,7 +73,7 @@ _EXAMPLE = {"first": dict.fromkeys(CRITERIA, 8), "second": dict.fromkeys(CRITERI
 
 PROTOCOL = ProtocolEntry(
     number=2,
-    shape=Shape.PAIR,
+    shape=Shape(2, Preference),
     talk=with_options(criteria),
     prompts=PROMPTS,
     folder="criteria",

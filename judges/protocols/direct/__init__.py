@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import AnswerGrade, Conversation, Grade, Material, Reply, Shape, Trial
+from venire.arena.records import AnswerGrade, Conversation, Grade, Material, Reply, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
@@ -77,7 +78,7 @@ _EXAMPLES = (
 
 DIRECT = ProtocolEntry(
     number=4,
-    shape=Shape.SINGLE,
+    shape=Shape(1, Grade),
     talk=with_options(direct),
     prompts=PROMPTS,
     folder="direct",
@@ -87,7 +88,7 @@ DIRECT = ProtocolEntry(
 )
 DIRECT_REFERENCE = ProtocolEntry(
     number=5,
-    shape=Shape.SINGLE,
+    shape=Shape(1, Grade),
     talk=with_options(direct_reference),
     prompts=PROMPTS,
     folder="direct_reference",

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
+from venire.arena.records import Conversation, Grade, Material, Reply, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
@@ -46,7 +47,7 @@ def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
 
 ECHO = ProtocolEntry(
     number=7,
-    shape=Shape.SINGLE,
+    shape=Shape(1, Grade),
     talk=with_options(echo),
     prompts=PROMPTS,
     folder="echo",

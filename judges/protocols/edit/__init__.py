@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, GeneratedText, Material, Outcome, Reply, Shape, Status, Trial
+from venire.arena.records import Conversation, GeneratedText, Material, Outcome, Reply, Status, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import STATUS_OF_FINISH, ask_step, make_request, user_message
 from venire.judges.entry import ProtocolEntry, ReplyExample
 from venire.judges.parsing.reply_text import without_leading_thoughts
@@ -40,7 +41,7 @@ def _read(reply: Reply) -> Outcome:
 
 EDIT = ProtocolEntry(
     number=11,
-    shape=Shape.EDIT,
+    shape=Shape(1, GeneratedText),
     talk=with_options(edit),
     prompts=PROMPTS,
     folder="edit",

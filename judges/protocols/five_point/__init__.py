@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
@@ -49,7 +50,7 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
 
 FIVE_POINT = ProtocolEntry(
     number=8,
-    shape=Shape.PAIR,
+    shape=Shape(2, Preference),
     talk=with_options(five_point),
     prompts=PROMPTS,
     folder="five_point",

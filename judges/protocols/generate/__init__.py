@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, GeneratedText, Material, Outcome, Reply, Shape, Status, Trial
+from venire.arena.records import Conversation, GeneratedText, Material, Outcome, Reply, Status, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import STATUS_OF_FINISH, Message, ask_step, make_request, user_message
 from venire.judges.entry import ProtocolEntry, ReplyExample
 from venire.judges.parsing.reply_text import without_leading_thoughts
@@ -50,7 +51,7 @@ def _read(reply: Reply) -> Outcome:
 
 GENERATE = ProtocolEntry(
     number=9,
-    shape=Shape.NONE,
+    shape=Shape(0, GeneratedText),
     talk=with_options(generate),
     prompts=PROMPTS,
     folder="generate",

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Ballot, Conversation, Material, Reply, Shape, Trial
+from venire.arena.records import Ballot, Conversation, Material, Reply, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.entry import ProtocolEntry, ProtocolOption, ReplyExample
 from venire.judges.parsing.rankings import WHOLE_RANKINGS, read_ranking
@@ -59,7 +60,7 @@ def _is_count(value: str) -> bool:
 
 LISTWISE = ProtocolEntry(
     number=6,
-    shape=Shape.LIST,
+    shape=Shape(None, Ballot),
     talk=with_options(listwise),
     prompts=PROMPTS,
     folder="listwise",

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Request, Shape, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Request, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import read_outcome
 from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ProtocolOption, ReplyExample
 from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
@@ -64,7 +65,7 @@ def _read_word(reply: Reply) -> tuple[Preference, str, bool] | None:
 
 RECORDED = ProtocolEntry(
     number=10,
-    shape=Shape.PAIR,
+    shape=Shape(2, Preference),
     talk=recorded,
     prompts=PROMPTS,
     folder="recorded",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Shape, Status, Trial
+from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Status, Trial
+from venire.arena.shapes import Shape
 from venire.judges.conversation import STATUS_OF_FINISH, Message, ask_step, ask_with_repair, make_request, user_message
 from venire.judges.entry import REASONS_TOKENS, VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.choices import WHOLE_CHOICES, read_choice
@@ -54,7 +55,7 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
 
 TWO_STAGE = ProtocolEntry(
     number=1,
-    shape=Shape.PAIR,
+    shape=Shape(2, Preference),
     talk=with_options(two_stage, 2),
     prompts=PROMPTS,
     folder="two_stage",

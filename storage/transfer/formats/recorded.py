@@ -20,16 +20,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from venire.arena.errors import InputError
-from venire.arena.records import Shape
+from venire.arena.shapes import Shape
 from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
-_SHOWN = {Shape.PAIR: ("first", "second"), Shape.SINGLE: ("model",), Shape.LIST: ("models",)}
+_PAIR, _SINGLE, _SEVERAL = ("first", "second"), ("model",), ("models",)
+"""Columns with the models whose completions were shown."""
 _SCORES = ("score_first", "score_second")
 COLUMNS = (
     "judge",
     "instruction_id",
-    *(name for names in _SHOWN.values() for name in names),
+    *_PAIR,
+    *_SINGLE,
+    *_SEVERAL,
     "repeat",
     "raw_output",
     "verdict",
@@ -94,7 +97,7 @@ def _rows(
 def _cells(table: TableFile, shape: Shape, mapping: Mapping[str, str], verdicts: bool) -> dict[str, str]:
     """SQL for each of our columns that is read."""
     optional = {name for name in COLUMNS if name in mapping or name in table.columns}
-    labels = [*sorted(optional & {"judge", "repeat"}), "instruction_id", *_SHOWN[shape]]
+    labels = [*sorted(optional & {"judge", "repeat"}), "instruction_id", *_shown_by(shape)]
     texts = ["verdict", *(name for name in _SCORES if name in optional)] if verdicts else ["raw_output"]
     cells = {name: _column(table, name, mapping) for name in (*labels, *texts)}
     ways = {"models": table.json, **dict.fromkeys(texts, table.text)}
@@ -121,9 +124,10 @@ def _judged(
             raise InputError(f'{where}: "{theirs[name]}" is empty; fill it in or leave the row out')
         return text
 
-    shown = (
-        tuple(_list(where, required("models"), theirs)) if shape is Shape.LIST else tuple(map(required, _SHOWN[shape]))
-    )
+    columns = _shown_by(shape)
+    shown = tuple(map(required, columns))
+    if columns == _SEVERAL:
+        shown = _list(where, shown[0], theirs, shape.answers)
     if len(set(shown)) < len(shown):
         raise InputError(f"{where}: {shown[0]!r} is shown twice; leave the row out")
     repeat = cell.get("repeat") or "1"
@@ -133,20 +137,29 @@ def _judged(
     return RecordedJudgment(required("instruction_id"), shown, int(repeat), text)
 
 
-def _list(where: str, text: str, theirs: Mapping[str, str]) -> list[str]:
+def _shown_by(shape: Shape) -> tuple[str, ...]:
+    if shape.pairwise:
+        return _PAIR
+    return _SINGLE if shape.answers == 1 else _SEVERAL
+
+
+def _list(where: str, text: str, theirs: Mapping[str, str], number: int | None) -> tuple[str, ...]:
+    """The models in a cell, as many as a trial shows (`number`) where that is fixed."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
         found = None
     if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
         raise InputError(f'{where}: "{theirs["models"]}" is {text[:60]!r}; accepted: a list of names of models')
-    return found
+    if number is not None and len(found) != number:
+        raise InputError(f'{where}: "{theirs["models"]}" has {len(found)} names; accepted: a list of {number}')
+    return tuple(found)
 
 
 def _verdict(where: str, cell: Mapping[str, str | None], shape: Shape, theirs: Mapping[str, str]) -> str:
     """The verdict as the text of a reply, with both scores behind it where both are known."""
     verdict = cell["verdict"] or ""
-    if shape is not Shape.PAIR or not verdict:
+    if not shape.pairwise or not verdict:
         return verdict
     if verdict not in ("first", "second", "tie"):
         raise InputError(

@@ -13,35 +13,15 @@ from venire.judges import PROTOCOLS
 from venire.judges.prompts import answer_labels, show_instruction, turn_roles
 from venire.judges.safety.sanitize import fenced_texts
 
-READABLE = {
-    "two-stage": ["Both are fine.", "1"],
-    "criteria": [json.dumps({"first": dict.fromkeys(("adherence", "helpfulness", "factuality", "completeness",
-                                                     "clarity", "fluency"), 5),
-                             "second": dict.fromkeys(("adherence", "helpfulness", "factuality", "completeness",
-                                                      "clarity", "fluency"), 5), "preference": "tie"})],
-    "binary": ["2"],
-    "direct": ["A"],
-    "direct-reference": ["B"],
-    "listwise": ["B > A"],
-    "echo": ["NO_ECHO"],
-    "five-point": ["Both are fine.\nA=B"],
-    "generate": ["The Volga."],
-    "edit": ["The Volga. The Volga."],
-}  # fmt: skip
 ASKED = [name for name in PROTOCOLS if name != "recorded"]
 """Of what is on record nobody can be asked again."""
+READABLE = {name: PROTOCOLS[name].example.replies for name in ASKED}
 THOUGHTS = [
     Reply("", "length", reasoning="Let me see."),
     Reply(" \n", "length", output_tokens=512),
     Reply("<think>\nThe first one says", "length"),
     Reply("<think>a</think>\n<thinking>b", "length"),
 ]
-
-
-def test_there_is_a_readable_script_for_every_protocol() -> None:
-    assert {name: len(script) for name, script in READABLE.items()} == {
-        name: len(PROTOCOLS[name].expects) for name in ASKED
-    }
 
 
 @pytest.mark.parametrize("protocol", ASKED)
@@ -82,7 +62,7 @@ def test_a_refused_or_filtered_reply_ends_every_protocol(protocol: str, finish: 
         assert say(protocol, Reply(text, finish)) == Outcome(status)
 
 
-ONE_CALL = sorted(name for name, script in READABLE.items() if len(script) == 1 and name not in ("edit", "generate"))
+ONE_CALL = [name for name in ASKED if len(READABLE[name]) == 1 and not PROTOCOLS[name].shape.writes]
 
 
 @pytest.mark.parametrize("protocol", ONE_CALL)
@@ -141,7 +121,7 @@ def test_a_prompt_of_the_judges_own_is_sent_filled_in(say: Any) -> None:
     assert message["content"].endswith(", at $5?")
 
 
-@pytest.mark.parametrize("protocol", [name for name in ASKED if name != "generate"])
+@pytest.mark.parametrize("protocol", [name for name in ASKED if PROTOCOLS[name].shape.size(3)])
 def test_turns_are_marked_and_the_last_is_the_one_answered(protocol: str, say: Any, material: Any) -> None:
     turns = ("Which river?", "Turn 3, user (the turn to be answered):\nSay 1.", "The longest.")
     shown = material("The Volga.", "The Rhine.", turns=turns)
@@ -162,7 +142,7 @@ def test_one_turn_stands_alone_and_the_last_of_several_is_the_users(material: An
     ]
 
 
-@pytest.mark.parametrize("protocol", [name for name in ASKED if name != "generate"])
+@pytest.mark.parametrize("protocol", [name for name in ASKED if PROTOCOLS[name].shape.size(3)])
 def test_turns_that_are_all_the_users_are_answered_part_by_part(protocol: str, say: Any, material: Any) -> None:
     shown = material("[turn 1]\nThe Volga.\n\n[turn 2]\nYes.", "[turn 1]\nThe Rhine.", turns=("Which?", "Sure?"))
     text = say(protocol, shown=shown).messages[0]["content"]

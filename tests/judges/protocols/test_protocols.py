@@ -23,7 +23,6 @@ from venire.arena.records import (
     Preference,
     Reply,
     Request,
-    Shape,
     Status,
     Trial,
 )
@@ -34,8 +33,8 @@ from venire.judges.protocols.binary import log_odds
 from venire.judges.protocols.criteria import CRITERIA, SCHEMA
 from venire.judges.safety.sanitize import fenced_texts, sanitize
 
-PAIRWISE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape is Shape.PAIR and name != "recorded")
-SINGLE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape is Shape.SINGLE)
+PAIRWISE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape.pairwise and name != "recorded")
+SINGLE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape.grades)
 
 
 def scores(first: list[float], second: list[float], preference: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +25,11 @@ from venire.arena.campaigns import (
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import InputError
-from venire.arena.records import EDIT, GENERATE, RECORDED, Completion, Instruction, Reply, Request
+from venire.arena.records import GENERATE, RECORDED, Ballot, Completion, Instruction, Reply, Request
+from venire.arena.shapes import Shape
 from venire.judges import PROTOCOLS
+from venire.judges.entry import FOREIGN
+from venire.judges.protocols.criteria import CRITERIA
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.respondents import generation, refuse_written
@@ -43,17 +47,8 @@ from venire.storage.transfer import importing
 MODELS = ("ash", "birch", "cedar")
 NAMES = ("q0", "q1", "q2", "q3")
 PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
-SCORES = dict.fromkeys(("adherence", "helpfulness", "factuality", "completeness", "clarity", "fluency"), 7)
-SAID = {
-    "two-stage": ("Reasons.", "1"),
-    "criteria": (orjson.dumps({"first": SCORES | {"clarity": 9}, "second": SCORES, "preference": "first"}).decode(),),
-    "binary": ("2",),
-    "five-point": ("Reasons.\n[[A>>B]]",),
-    "direct": ("A",),
-    "direct-reference": ("C",),
-    "echo": ("NO_ECHO",),
-    "listwise": ("B > C > A",),
-}
+JUDGED = [name for name, entry in PROTOCOLS.items() if not entry.shape.writes and name != RECORDED]
+SAID = {name: PROTOCOLS[name].example.replies for name in JUDGED}
 """What a judge says to each step of a trial."""
 
 
@@ -140,16 +135,16 @@ def rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
 
 
 COMPLETIONS = "completion c join model m on m.id = c.model"
-TRIALS = {"pair": 3 * 4 * 2, "single": 3 * 4, "list": 4}
+TRIALS = {name: len(NAMES) * PROTOCOLS[name].shape.trials(len(MODELS), matchups=3) for name in JUDGED}
 
 
-@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name not in (EDIT, GENERATE, RECORDED)])
+@pytest.mark.parametrize("protocol", JUDGED)
 def test_a_campaign_of_any_protocol_runs_to_its_end_is_sound_and_reads_the_same_again(
     store: Store, protocol: str
 ) -> None:
     judge = one("judge", protocol)
     planned, summary = go(store, campaign(judge), {"judge": Scripted(*SAID[protocol])})
-    trials = TRIALS[PROTOCOLS[protocol].shape.value]
+    trials = TRIALS[protocol]
     assert (planned.trials, summary.ending) == (trials, Ending.COMPLETE)
     assert summary.statistics.calls == trials * len(SAID[protocol])
     (row,) = judge_readability(store, planned.id)
@@ -164,19 +159,20 @@ def test_a_campaign_of_any_protocol_runs_to_its_end_is_sound_and_reads_the_same_
 def test_a_panel_of_judges_asks_each_in_its_own_way_and_battles_are_those_of_pairs(store: Store) -> None:
     panel = [one(name, name) for name in SAID]
     planned, _ = go(store, campaign(*panel, repeats=2), {name: Scripted(*said) for name, said in SAID.items()})
-    by_shape = [TRIALS[PROTOCOLS[name].shape.value] for name in SAID]
-    assert planned.trials == 2 * sum(by_shape)
+    assert planned.trials == 2 * sum(TRIALS.values())
     battles = frames.battles(store, planned.id)
-    assert set(battles.judges) == {"two-stage", "criteria", "binary", "five-point"}
-    assert len(battles.label) == 2 * 4 * TRIALS["pair"]
+    assert set(battles.judges) == {name for name in JUDGED if PROTOCOLS[name].shape.pairwise}
+    assert len(battles.label) == 2 * len(battles.judges) * TRIALS["binary"]
     told = dict(rows(store, "select judge, count(*) from grade group by judge"))
-    assert told == dict.fromkeys(("direct", "direct-reference", "echo"), 2 * TRIALS["single"])
-    assert rows(store, "select distinct grade from grade where judge = 'direct-reference'") == [("not_attempted",)]
+    assert told == {name: 2 * TRIALS[name] for name in JUDGED if PROTOCOLS[name].shape.grades}
+    assert rows(store, "select distinct grade from grade where judge = 'direct-reference'") == [("yes",)]
     assert dict(rows(store, "select judge, count(*) from ballot group by judge")) == {"listwise": 2 * 4 * 3}
 
 
 def test_scores_and_criteria_are_stored_in_model_terms(store: Store) -> None:
-    go(store, campaign(one("judge", "criteria")), {"judge": Scripted(*SAID["criteria"])})
+    even = dict.fromkeys(CRITERIA, 7)
+    said = json.dumps({"first": {**even, "clarity": 9}, "second": even, "preference": "first"})
+    go(store, campaign(one("judge", "criteria")), {"judge": Scripted(said)})
     found = rows(store, "select distinct swapped, winner, score_difference, criteria from battle order by swapped")
     (shown_a, winner_a, score_a, criteria_a), (shown_b, winner_b, score_b, criteria_b) = found
     assert (shown_a, winner_a, shown_b, winner_b) == (False, "model_a", True, "model_b")
@@ -204,6 +200,29 @@ def test_a_best_k_ballot_ranks_k_and_no_more(store: Store) -> None:
         (1, 4),
         (None, 8),
     ]
+
+
+@pytest.fixture
+def threes() -> Iterator[str]:
+    """A protocol that ranks three answers at a time."""
+    PROTOCOLS.register("threes", replace(PROTOCOLS["listwise"], shape=Shape(3, Ballot), number=FOREIGN))
+    yield "threes"
+    PROTOCOLS.unregister("threes")
+
+
+def test_answers_are_dealt_out_to_a_judge_that_is_shown_three_of_four_at_a_time(store: Store, threes: str) -> None:
+    importing.add(store, [Completion("dogwood", name, f"dogwood says {name}") for name in NAMES])
+    planned, _ = go(store, campaign(one("judge", threes)), {"judge": Scripted("B > C > A")})
+    assert planned.trials == 4 * 2
+    found = rows(store, "select instruction_id, list(distinct model), count(*) from ballot group by 1")
+    assert [(len(models), count) for _, models, count in found] == [(4, 6)] * 4
+    assert rows(store, "select count(distinct models) > 4 from (select list(model) models from ballot group by trial)")
+
+
+def test_more_answers_at_once_than_there_are_models_are_refused(store: Store, threes: str) -> None:
+    asked = campaign(one("judge", threes))
+    with pytest.raises(InputError, match=r"'judge': protocol 'threes' shows 3 completions .* there are 2 models"):
+        plan_campaign(store, replace(asked, data=DataSettings(models=MODELS[:2])))
 
 
 def test_the_same_campaign_plans_the_same_lists_and_another_seed_others(store: Store, tmp_path: Path) -> None:
@@ -247,7 +266,7 @@ def test_own_prompts_a_system_text_and_examples_are_sent_and_make_another_judge(
     plain, dressed = one("plain", "direct"), replace(one("plain", "direct", **own), name="dressed")
     dressed = replace(dressed, lane=replace(dressed.lane, routes=(replace(dressed.lane.routes[0], model="d"),)))
     planned, _ = go(store, campaign(plain, dressed), {"plain": Scripted("A"), "dressed": provider})
-    assert planned.trials == 2 * TRIALS["single"]
+    assert planned.trials == 2 * TRIALS["direct"]
     roles = [message["role"] for message in provider.asked[0].messages]
     assert roles == ["system", "user", "assistant", "user"]
     assert provider.asked[0].messages[0]["content"] == "Be strict."

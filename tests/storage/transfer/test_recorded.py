@@ -10,9 +10,11 @@ import duckdb
 import pytest
 
 from venire.arena.errors import InputError
-from venire.arena.records import Shape
+from venire.arena.records import Ballot, Grade, Preference
+from venire.arena.shapes import Shape
 from venire.storage.transfer.formats.recorded import RecordedJudgment, read_recorded
 
+PAIR = Shape(2, Preference)
 HEAD = "judge,instruction_id,first,second,repeat,verdict,score_first,score_second,raw_output"
 
 
@@ -22,7 +24,7 @@ def table(folder: Path, *lines: str, head: str = HEAD) -> Path:
     return path
 
 
-def read(path: Path, *, shape: Shape = Shape.PAIR, verdicts: bool = True, **columns: str) -> list[RecordedJudgment]:
+def read(path: Path, *, shape: Shape = PAIR, verdicts: bool = True, **columns: str) -> list[RecordedJudgment]:
     return list(read_recorded(path, "gpt", shape, columns, verdicts=verdicts))
 
 
@@ -59,14 +61,17 @@ def test_columns_may_be_called_otherwise(tmp_path: Path) -> None:
 
 def test_one_answer_or_a_list_of_them_is_read_from_any_form(tmp_path: Path) -> None:
     single = table(tmp_path, "1,a,A", head="instruction_id,model,raw_output")
-    assert read(single, shape=Shape.SINGLE, verdicts=False) == [RecordedJudgment("1", ("a",), 1, "A")]
+    assert read(single, shape=Shape(1, Grade), verdicts=False) == [RecordedJudgment("1", ("a",), 1, "A")]
     rows = [{"instruction_id": 1, "models": ["c", "a", "b"], "raw_output": "B > A > C"}]
     lines = tmp_path / "lists.jsonl"
     lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     parquet = tmp_path / "lists.parquet"
     duckdb.execute(f"copy (select 1 instruction_id, ['c', 'a', 'b'] models, 'B > A > C' raw_output) to '{parquet}'")
     for path in (lines, parquet):
-        assert read(path, shape=Shape.LIST, verdicts=False) == [RecordedJudgment("1", ("c", "a", "b"), 1, "B > A > C")]
+        for shape in (Shape(None, Ballot), Shape(3, Ballot)):
+            assert read(path, shape=shape, verdicts=False) == [RecordedJudgment("1", ("c", "a", "b"), 1, "B > A > C")]
+        with pytest.raises(InputError, match=r"row 1: .* has 3 names; accepted: a list of 4"):
+            read(path, shape=Shape(4, Ballot), verdicts=False)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +114,4 @@ def test_a_column_that_is_missing_is_named_with_what_to_write(
 def test_a_judge_that_is_not_in_the_table_is_told_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no row of judge 'gpt' in \"judge\"; there is: claude, o'clock"):
         read(table(tmp_path, "claude,1,a,b,1,tie,,,", "o'clock,1,a,b,1,tie,,,"))
-    assert list(read_recorded(tmp_path / "judgments.csv", "o'clock", Shape.PAIR, verdicts=True))
+    assert list(read_recorded(tmp_path / "judgments.csv", "o'clock", PAIR, verdicts=True))

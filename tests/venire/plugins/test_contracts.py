@@ -18,8 +18,9 @@ import pytest
 
 from venire.arena.errors import Fault
 from venire.arena.planning import Pick
-from venire.arena.records import Preference, Reply, Shape
+from venire.arena.records import Preference, Reply
 from venire.arena.registry import FORMATS, METHODS, POLICIES, PROTOCOLS, PROVIDERS, Registry
+from venire.arena.shapes import Shape
 from venire.judges.conversation import make_request, read_outcome, user_message
 from venire.judges.entry import FOREIGN, ProtocolEntry, ReplyExample
 from venire.judges.prompts import choose, show_completion, show_instruction, with_options
@@ -242,7 +243,7 @@ def test_a_protocol_that_is_registered_after_others_were_rehearsed_is_known(
         )
 
     entry = ProtocolEntry(
-        shape=Shape.PAIR,
+        shape=Shape(2, Preference),
         talk=with_options(talk),
         prompts=("question",),
         folder="own_prompts:texts",

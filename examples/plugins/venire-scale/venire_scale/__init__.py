@@ -2,7 +2,8 @@
 
 import re
 
-from venire.arena.records import Preference, Shape
+from venire.arena.records import Preference
+from venire.arena.shapes import Shape
 from venire.judges import VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.conversation import ask_with_repair, make_request, user_message
 from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
@@ -32,7 +33,7 @@ def _read(reply):
 
 
 SCALE = ProtocolEntry(
-    shape=Shape.PAIR,
+    shape=Shape(2, Preference),
     talk=with_options(scale),
     prompts=("question", "repair"),
     folder=_FOLDER,

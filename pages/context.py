@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
+from venire.arena.errors import InputError
 from venire.pages.addresses import Links
 from venire.storage.read.frames import CampaignRow
 from venire.storage.read.trial_details import TrialDetail
@@ -16,15 +17,9 @@ from venire.storage.store.store import Store
 
 T = TypeVar("T")
 
-PAGES: Mapping[str, str] = {
-    "overview": "Overview",
-    "leaderboard": "Leaderboard",
-    "judges": "Judges",
-    "calls": "Calls",
-    "instructions": "Instructions",
-    "audit": "Audit",
-}
-"""Pages that every other one links to, in order, with their titles."""
+
+def _absent(*choice: str) -> Any:
+    raise InputError("it is not computed here")
 
 
 class Kept(NamedTuple):
@@ -37,8 +32,11 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """A campaign of an open store, as a page shows it.
+    """A campaign of an open store, as a page shows it, and what of it is asked for.
 
+    `number` is that of the trial, instruction or model where the page is of one; `query` the parameters of its address.
+    `board` (by a method, of some judges, a line each, and of one category; the campaign's without) and `audit` make
+    documents, and raise where these are not there yet; those at hand are None then.
     `live` is the document of the run that is going on (`live.server.Pulse.whole_document`), None of a store at rest.
     `token` goes with every form that changes anything. `conversations` makes the requests of trials again from the
     record, and reads their replies by today's rules; `plan` and `forecast` are the documents of the status
@@ -50,11 +48,17 @@ class PageContext:
     campaigns: Sequence[CampaignRow]
     table: TrialTable
     links: Links
+    number: int = 0
+    query: Mapping[str, str] = field(default_factory=dict)
     token: str = ""
     live: Mapping[str, Any] | None = None
     conversations: Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]] = field(default=lambda trials: {})
     plan: Callable[[], Mapping[str, Any]] = field(default=lambda: {"looks": [], "stops_when": []})
     forecast: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
+    board: Callable[..., Mapping[str, Any]] = _absent
+    board_at_hand: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
+    audit: Callable[[], Mapping[str, Any]] = _absent
+    audit_at_hand: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
     kept: dict[tuple[int, str], Kept] = field(default_factory=dict)
     holding: Callable[[], AbstractContextManager[Any]] = nullcontext
     """Keeps the store open for longer than the page takes."""
@@ -75,13 +79,12 @@ class PageContext:
         self.kept[key] = Kept(batch, now, found)
         return found
 
-    def values(self, page: str, title: str = "") -> dict[str, Any]:
+    def values(self, page: str, title: str) -> dict[str, Any]:
         """What the templates' common parts show."""
         made_at = self.table.made_at
         return {
             "page": page,
-            "title": title or PAGES.get(page, page),
-            "pages": PAGES,
+            "title": title,
             "links": self.links,
             "store_name": self.store.path.name,
             "store_path": str(self.store.path),

@@ -61,7 +61,8 @@ def asset(plain: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates, their filters and their globals: one for the process."""
     found = Environment(
         loader=PackageLoader("venire.pages", "templates"),
         autoescape=True,
@@ -102,4 +103,4 @@ def _environment() -> Environment:
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """A page of a template. Raises what a template's filters raise."""
-    return _environment().get_template(template).render(values)
+    return environment().get_template(template).render(values)

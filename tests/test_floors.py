@@ -108,6 +108,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("addresses", "bars"),
         ("context", "rendering"),
         ("views", "report"),
+        ("registry",),
     ),
     "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
     "orchestrator": (

@@ -21,8 +21,9 @@ CALLS: Mapping[str, tuple[str, Callable[[Links], str]]] = {
 """The words and the address of a link to each set of calls that a check names (`reports.audit.finding.Calls`)."""
 
 
-def audit(here: PageContext, document: Mapping[str, Any]) -> dict[str, Any]:
+def audit(here: PageContext) -> dict[str, Any]:
     """The values of the audit's page, from `live.documents.audit_document`."""
+    document = here.audit()
     models = {one.name: one.number for one in known_models(here.store)}
     findings = document["findings"]
     return {

@@ -38,8 +38,9 @@ class _Card:
     verdict: str
 
 
-def battle(here: PageContext, trial: int, query: Mapping[str, str]) -> dict[str, Any]:
+def battle(here: PageContext) -> dict[str, Any]:
     """The values of a battle's page, opened at one of its trials. Raises InputError for a trial that is not there."""
+    trial, query = here.number, here.query
     choice = read_choice(query)
     numbers = here.table.battle(trial)
     if not numbers:
@@ -56,6 +57,7 @@ def battle(here: PageContext, trial: int, query: Mapping[str, str]) -> dict[str,
     if len(texts) == 2 and not formatted and not plain and max(map(len, texts)) <= MAX_SHOWN:
         differences = marked_differences(texts[0], texts[1])
     return {
+        "title": f"Battle of trial {trial}",
         "trial": trial,
         "instruction": asked,
         "completions": [

@@ -48,9 +48,9 @@ def winner_of(row: TrialRow) -> str | None:
     return {1: row.model_a, -1: row.model_b}.get(row.winner, "tie")
 
 
-def calls(here: PageContext, query: Mapping[str, str]) -> dict[str, Any]:
+def calls(here: PageContext) -> dict[str, Any]:
     """The values of the page of calls. Raises InputError for an address that cannot be read."""
-    choice = read_choice(query)
+    choice = read_choice(here.query)
     found = here.table.page(
         choice.filter,
         order=choice.order,
@@ -119,11 +119,12 @@ def _chips(here: PageContext, choice: TableChoice) -> Iterator[dict[str, Any]]:
         yield {"words": f"{words}: {shown}", "without": here.links.to("calls", choice.elsewhere(**{key: None}))}
 
 
-def search(here: PageContext, query: Mapping[str, str]) -> dict[str, Any]:
+def search(here: PageContext) -> dict[str, Any]:
     """Hits of a text in replies, instructions or completions; of replies the newest first, a part at a time.
 
     Raises InputError for an address that cannot be read.
     """
+    query = here.query
     text, where = query.get("q", "").strip(), query.get("in", "replies")
     if where not in ("replies", "instructions", "completions"):
         raise InputError("in: replies, instructions or completions")

@@ -25,14 +25,11 @@ _USELESS, _SUSPICIOUS = 0.9, 0.6
 """Shares of ties, and of flips, from which an instruction is marked."""
 
 
-def instructions(here: PageContext, query: Mapping[str, str], audit: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The values of the list of instructions; `audit` is the audit's document where it is at hand.
-
-    Raises InputError for an order that there is not.
-    """
-    findings = (audit or {}).get("findings", ())
+def instructions(here: PageContext) -> dict[str, Any]:
+    """The values of the list of instructions. Raises InputError for an order that there is not."""
+    findings = (here.audit_at_hand() or {}).get("findings", ())
     influence = next((one for one in findings if one["check"] == "single-instructions"), None)
-    order = query.get("order", "decisive")
+    order = here.query.get("order", "decisive")
     if order not in ORDERS:
         raise InputError(f"order: instructions are not sorted by {order[:80]!r}; there are: {', '.join(ORDERS)}")
     rows = here.memo(
@@ -67,8 +64,9 @@ def _decide(here: PageContext, influence: Mapping[str, Any] | None) -> list[dict
     ]
 
 
-def instruction(here: PageContext, number: int) -> dict[str, Any]:
+def instruction(here: PageContext) -> dict[str, Any]:
     """The values of an instruction's page. Raises InputError for one that is not there."""
+    number = here.number
     detail = instruction_detail(here.store, number)
     wanted = TrialFilter(instruction=number)
     models = {one.number: one for one in known_models(here.store)}
@@ -83,6 +81,7 @@ def instruction(here: PageContext, number: int) -> dict[str, Any]:
     pairs.sort(key=lambda one: one[0])
     summary = here.table.instructions(wanted, limit=1)
     return {
+        "title": detail.name,
         "instruction": detail,
         "pairs": [row for _, row in pairs],
         "summary": summary[0] if summary else None,
@@ -92,13 +91,14 @@ def instruction(here: PageContext, number: int) -> dict[str, Any]:
     }
 
 
-def contestant(here: PageContext, number: int, board: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The values of a model's page; `board` is the leaderboard where it is at hand. Raises InputError for no model."""
+def contestant(here: PageContext) -> dict[str, Any]:
+    """The values of a model's page. Raises InputError for no model."""
+    number = here.number
     models = {one.number: one for one in known_models(here.store)}
     if number not in models:
         raise InputError(f"the store has no model {number}")
     known = models[number]
-    ratings = {one["model"]: one for one in (board or {}).get("models", ())}
+    ratings = {one["model"]: one for one in (here.board_at_hand() or {}).get("models", ())}
     mine = ratings.get(known.name)
 
     def likely(other: str) -> float | None:
@@ -119,6 +119,7 @@ def contestant(here: PageContext, number: int, board: Mapping[str, Any] | None) 
         )
     opponents.sort(key=lambda one: one[0])
     return {
+        "title": known.name,
         "model": known,
         "rating": mine,
         "opponents": [row for _, row in opponents],

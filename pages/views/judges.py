@@ -31,8 +31,9 @@ _CALLED = {"discrimination": "slope", "first": "first place"}
 _SECONDS = 10.0
 
 
-def judges(here: PageContext, board: Mapping[str, Any], audit: Mapping[str, Any] | None) -> dict[str, Any]:
+def judges(here: PageContext) -> dict[str, Any]:
     """The values of the judges' page: a board's document, the campaign's trials, the audit where it is at hand."""
+    board, audit = here.board(), here.audit_at_hand() or {}
     active = here.memo("judges", lambda: judge_activity(here.table), _SECONDS)
     served = {
         one.judge: one for one in here.memo("served", lambda: served_models(here.store, here.campaign.id), _SECONDS)
@@ -67,7 +68,7 @@ def judges(here: PageContext, board: Mapping[str, Any], audit: Mapping[str, Any]
         "agreement_names": names,
         "people": board["diagnostics"].get("people"),
         "peers": board["diagnostics"].get("peers"),
-        "checks": [one for one in (audit or {}).get("findings", ()) if one["scope"] == "judges"],
+        "checks": [one for one in audit.get("findings", ()) if one["scope"] == "judges"],
         "audit": here.links.to("audit"),
         "chart": [
             {

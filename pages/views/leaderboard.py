@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from venire.arena.errors import InputError
+from venire.arena.registry import METHODS
 from venire.pages.bars import POINTS, axis, bar, expected, rank_range, scale, tied, win_matrix
 from venire.pages.context import PageContext
 from venire.storage.read.activity import ContestantRow, known_models
@@ -12,8 +14,15 @@ from venire.storage.read.frames import judges as judges_of
 from venire.storage.read.trial_table import TrialFilter, categories
 
 
-def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
-    """The values of the leaderboard's page, from a board's document (docs/documents.md) and how it was chosen."""
+def leaderboard(here: PageContext) -> dict[str, Any]:
+    """The values of the leaderboard's page, from a board's document (docs/documents.md) and how it was chosen.
+
+    Raises InputError for a method that there is not.
+    """
+    chosen = {name: here.query.get(name, "").strip("\n") for name in ("method", "judge", "category")}
+    if chosen["method"] and chosen["method"] not in METHODS:
+        raise InputError(f"there is no method {chosen['method'][:80]!r}; there are: {', '.join(METHODS)}")
+    board = here.board(*chosen.values())
     models = {one.name: one for one in known_models(here.store)}
     rows = board["models"]
     ends = scale(rows)
@@ -35,6 +44,7 @@ def leaderboard(here: PageContext, board: Mapping[str, Any], chosen: Mapping[str
         "points": [(gap, expected(float(gap))) for gap in POINTS],
         "tied": tied(rows),
         "people": board["diagnostics"].get("people"),
+        "methods": [(name, METHODS[name].purpose) for name in METHODS],
     }
 
 

@@ -26,6 +26,7 @@ from tests.browser.conftest import Visit
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
 from venire.orchestrator.recording.ending import Ending
+from venire.pages import registry
 from venire.session import Embedded, Session, even_faults
 
 T = TypeVar("T")
@@ -34,7 +35,8 @@ PATIENCE_SECONDS = 30.0
 """How long a command has for what a test waits for."""
 _LOOK_SECONDS = 0.05
 
-PAGES = ("overview", "leaderboard", "judges", "calls", "search", "instructions", "audit")
+NUMBERED = tuple(one.name for one in registry.PAGES.values() if one.numbered)
+PAGES = tuple(name for name in registry.PAGES if name not in NUMBERED)
 """Pages of a campaign that take no number."""
 
 

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.serving import PAGES, ask, demo, opened, rows, serving, settled, there
+from tests.browser.serving import NUMBERED, PAGES, ask, demo, opened, rows, serving, settled, there
 
 
 @dataclass(frozen=True)
@@ -347,11 +347,9 @@ def every_page(served: Served) -> dict[str, str]:
     """Each kind of page with its address."""
     trial = ask(served.store, "select min(trial) from battle")
     numbered = {
-        "battle": f"battle/{trial}",
+        **{name: f"{name}/{trial if name == 'battle' else 1}" for name in NUMBERED},
         "markdown": f"battle/{trial}?markdown=1",
         "plain": f"battle/{trial}?plain=1",
-        "instruction": "instruction/1",
-        "contestant": "contestant/1",
         "filtered": "calls?flipped=yes&min_latency=0.1&rows=25&order=cost&columns=trial+judge+category+score+time",
         "hits": "search?q=vague&judge=gpt-4-0613",
         "hits in texts": "search?q=the&in=completions",
@@ -361,7 +359,7 @@ def every_page(served: Served) -> dict[str, str]:
 
 
 KINDS = (
-    *PAGES, "battle", "markdown", "plain", "instruction", "contestant", "filtered", "hits", "hits in texts", "nothing",
+    *PAGES, *NUMBERED, "markdown", "plain", "filtered", "hits", "hits in texts", "nothing",
 )  # fmt: skip
 
 

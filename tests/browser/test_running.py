@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.serving import PAGES, PATIENCE_SECONDS, Command, ask, command, demo, eventually, there
+from tests.browser.serving import NUMBERED, PAGES, PATIENCE_SECONDS, Command, ask, command, demo, eventually, there
 
 SETTLED = "select count(*) from battle where status is not null"
 LONG = PATIENCE_SECONDS * 1000
@@ -81,7 +81,7 @@ def test_every_page_can_be_read_during_a_run_and_one_that_is_killed_is_lost(visi
         other = visit.open(f"{base}/calls?status=ok")
         before = other.locator("#count").inner_text()
         expect(other.locator("#count")).not_to_have_text(before)
-        for one in (*PAGES, "battle/1", "instruction/1", "contestant/1"):
+        for one in (*PAGES, *(f"{name}/1" for name in NUMBERED)):
             other.goto(f"{base}/{one}")
             there(other)
             expect(other.locator("header .run .badge")).to_have_text("running")

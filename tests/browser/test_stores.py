@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.serving import PAGES, PATIENCE_SECONDS, Command, demo, opened, rows, serving, settled
+from tests.browser.serving import NUMBERED, PAGES, PATIENCE_SECONDS, Command, demo, opened, rows, serving, settled
 from venire.storage.store.opening import open_store
 
 FIXTURES = Path(__file__).parent.parent / "storage" / "fixtures"
@@ -131,7 +131,7 @@ WITHOUT = {"grades": ("audit",)}
 def test_campaigns_of_every_kind_have_every_page(visit: Visit, shelf: tuple[Command, Path], name: str) -> None:
     command, folder = shelf
     trial = rows(folder / f"{name}.duckdb", "select min(id) from trial")[0][0]
-    for path in (*PAGES, f"battle/{trial}", "instruction/1", "contestant/1"):
+    for path in (*PAGES, *(f"{one}/{trial if one == 'battle' else 1}" for one in NUMBERED)):
         status = 404 if path in WITHOUT.get(name, ()) else 200
         page = opened(visit, f"{command.url}/s/{name}/c/1/{path}", 390, status=status)
         expect(page.locator("h1")).to_be_visible()

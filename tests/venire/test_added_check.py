@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -14,11 +15,10 @@ from rich.console import Console
 import venire
 from venire.live.documents import audit_document, read_for_board
 from venire.live.library import Library
-from venire.pages.rendering import render
+from venire.pages.registry import PAGES
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
 from venire.pages.views import audit as audit_view
-from venire.pages.views import judges as judges_view
 from venire.render.audit import show_audit
 from venire.reporting.document import report_document
 from venire.reports.audit.audit import CHECKS
@@ -68,9 +68,9 @@ def test_pages_have_a_check_that_was_added_with_its_question_and_its_calls(store
         here.table.refresh(at_once=True)
         case, verdicts = case_of_campaign(opened, here.campaign)
         document = audit_document(case, verdicts.origins, verdicts.note)
-        page = render("audit.html", here.values("audit") | audit_view.audit(here, document))
         board = read_for_board(opened, here.campaign, None, "", "")[0].board().to_json()
-        judges = render("judges.html", here.values("judges") | judges_view.judges(here, board, document))
+        asked = replace(here, board=lambda: board, audit=lambda: document, audit_at_hand=lambda: document)
+        page, judges = PAGES["audit"].html(asked), PAGES["judges"].html(asked)
         link = here.links.calls(flipped=True)
     library.close()
     (line,) = [one for one in page.split("<tr>") if "wet-paint" in one]

@@ -164,14 +164,14 @@ class ServedStore:
             campaigns,
             table,
             Links(self.slug, campaign),
-            token,
-            mine,
-            reader,
-            partial(rounds_document, store, campaign),
-            partial(spending_document, store, campaign),
-            self._kept,
-            self.store,
-            votable,
+            token=token,
+            live=mine,
+            conversations=reader,
+            plan=partial(rounds_document, store, campaign),
+            forecast=partial(spending_document, store, campaign),
+            kept=self._kept,
+            holding=self.store,
+            votable=votable,
         )
 
 

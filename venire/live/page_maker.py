@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
@@ -13,24 +14,14 @@ from venire.live.documents import audit_document, board_document, read_for_audit
 from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.library import Library, ReplacedError, ServedStore
 from venire.pages.context import PageContext
+from venire.pages.registry import MENU, PageEntry
 from venire.pages.rendering import render
-from venire.pages.views import audit as audit_view
-from venire.pages.views import battle as battle_view
-from venire.pages.views import calls as calls_view
-from venire.pages.views import instructions as instructions_view
-from venire.pages.views import judges as judges_view
-from venire.pages.views import leaderboard as leaderboard_view
-from venire.pages.views import overview as overview_view
 from venire.pages.views.annotation import voting_page
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
-
-
-_WITHOUT_TABLE = ("leaderboard", "audit")
-"""Pages that do not look at single trials: they need not wait for the table of them, a second for a million."""
 
 _AUDIT = Work("audit", read_for_audit, audit_document)
 
@@ -113,8 +104,8 @@ class PageMaker:
 
     def waiting(self, waiting: WaitingError, path: str) -> RenderedPage:
         """The page that says how far a fit is, and asks again by itself."""
-        values = waiting.here.values(path.rsplit("/", 1)[-1]) | {
-            "title": "Computing",
+        values = waiting.here.values(path.rsplit("/", 1)[-1], "Computing") | {
+            **MENU,
             "sentences": [
                 f"{waiting.what}: {waiting.fit.stage} for {waiting.fit.seconds:.1f} s. The page comes by itself."
             ],
@@ -136,7 +127,7 @@ class PageMaker:
         return RenderedPage(voting_page(here.links, self.token).encode())
 
     def page(
-        self, served: ServedStore, campaign: int, page: str, number: int, query: Mapping[str, str]
+        self, served: ServedStore, campaign: int, page: PageEntry, number: int, query: Mapping[str, str]
     ) -> RenderedPage:
         """A page of a campaign; `number` is that of its trial, instruction or model where it is of one."""
         with served.store() as store:
@@ -147,66 +138,28 @@ class PageMaker:
                 live=self.document(),
                 votable=self.people is not None,
             )
-            if page == "judges":
+            here = replace(
+                here,
+                number=number,
+                query=query,
+                board=partial(self._board, here),
+                board_at_hand=lambda: self._known(here, self._work()),
+                audit=partial(self._fit, here, "The audit", _AUDIT),
+                audit_at_hand=partial(self._audit_at_hand, here),
+            )
+            if page.begin is not None:
                 with contextlib.suppress(WaitingError, InputError):  # the page itself says so
-                    self._judges_board(here)  # goes on while the table of trials is made
-            if page not in _WITHOUT_TABLE:
+                    page.begin(here)  # goes on while the table of trials is made
+            if page.table:
                 here.table.refresh(at_once=here.live is not None and bool(here.live.get("ending")))
-            values, title = self._values(here, page, number, query)
-            template = f"{page}.html"
-            shown = here.values(page, title) | values
-            return RenderedPage(render(template, shown).encode("utf-8", "replace"))
+            return RenderedPage(page.html(here).encode("utf-8", "replace"))
 
-    def _values(
-        self, here: PageContext, page: str, number: int, query: Mapping[str, str]
-    ) -> tuple[dict[str, Any], str]:
-        if page == "overview":
-            return overview_view.overview(here), ""
-        if page == "calls":
-            return calls_view.calls(here, query), ""
-        if page == "search":
-            return calls_view.search(here, query), "Search"
-        if page == "battle":
-            return battle_view.battle(here, number, query), f"Battle of trial {number}"
-        if page == "instructions":
-            return instructions_view.instructions(here, query, self._audit_at_hand(here)), ""
-        if page == "instruction":
-            found = instructions_view.instruction(here, number)
-            return found, found["instruction"].name
-        if page == "contestant":
-            found = instructions_view.contestant(here, number, self._known(here, self._work()))
-            return found, found["model"].name
-        if page == "leaderboard":
-            return self._leaderboard(here, query), ""
-        if page == "judges":
-            return judges_view.judges(here, self._judges_board(here), self._audit_at_hand(here)), ""
-        audit = self._fit(here, "The audit", _AUDIT)
-        return audit_view.audit(here, audit), ""
-
-    def _work(self, method: str | None = None, judge: str = "", category: str = "") -> Work:
+    def _work(self, method: str = "", judge: str = "", category: str = "") -> Work:
         """The board by a method, else by that of the campaign; of some judges, a line each, or of one category."""
-        return Work("board", read_for_board, board_document, (method, judge, category, self.people))
+        return Work("board", read_for_board, board_document, (method or None, judge, category, self.people))
 
-    def _judges_board(self, here: PageContext) -> Mapping[str, Any]:
-        return self._fit(here, "The judges", self._work())
-
-    def _board(self, here: PageContext, query: Mapping[str, str]) -> tuple[Mapping[str, Any], dict[str, str]]:
-        """The board of an address and the choices in it."""
-        from venire.arena.registry import METHODS
-
-        method = query.get("method") or None
-        if method is not None and method not in METHODS:
-            raise InputError(f"there is no method {method[:80]!r}; there are: {', '.join(METHODS)}")
-        judge, category = query.get("judge", "").strip("\n"), query.get("category", "")
-        board = self._fit(here, "The leaderboard", self._work(method, judge, category))
-        return board, {"method": method or "", "judge": judge, "category": category}
-
-    def _leaderboard(self, here: PageContext, query: Mapping[str, str]) -> dict[str, Any]:
-        from venire.arena.registry import METHODS
-
-        board, chosen = self._board(here, query)
-        values = leaderboard_view.leaderboard(here, board, chosen)
-        return values | {"methods": [(name, METHODS[name].purpose) for name in METHODS]}
+    def _board(self, here: PageContext, *choice: str) -> Mapping[str, Any]:
+        return self._fit(here, "The board", self._work(*choice))
 
     def _fit(self, here: PageContext, what: str, work: Work) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""

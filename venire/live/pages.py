@@ -28,7 +28,7 @@ from venire.live.library import IDLE_SECONDS, Library, ReplacedError
 from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError
 from venire.live.voting import MAX_VOTE_BYTES, UnknownBattleError, Voting, read_vote
 from venire.pages import charts
-from venire.pages.context import PAGES
+from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
 from venire.pages.views import battle as battle_view
 from venire.pages.views import calls as calls_view
@@ -107,8 +107,8 @@ class Pages:
         add(campaign + "/events", self._events, allow_head=False)
         add(campaign + "/calls.{form:csv|jsonl|parquet}", self._download, allow_head=False)
         add(campaign + "/text/{trial:[0-9]{1,18}}/{kind:completion|instruction|reply}/{place:[0-9-]{1,20}}", self._text)
-        add(campaign + "/{page:battle|instruction|contestant}/{number:[0-9]{1,18}}", self._show)
-        add(campaign + "/{page:" + "|".join([*PAGES, "search"]) + "}", self._show)
+        for page in PAGES.values():
+            add(f"{campaign}/{page.name}" + "/{number:[0-9]{1,18}}" * page.numbered, partial(self._show, page))
         if self.voting is not None:
             add("/s/{store}/annotate", self._first)
             add(campaign + "/annotate", self._voting_page)
@@ -248,14 +248,14 @@ class Pages:
         page = "annotate" if request.path.endswith("/annotate") else "overview"
         return await self._in_thread(request, partial(self._maker.first, served, wanted, page))
 
-    async def _show(self, request: web.Request) -> web.StreamResponse:
+    async def _show(self, page: PageEntry, request: web.Request) -> web.StreamResponse:
         served = self.library.find(request.match_info["store"])
         query = _query(request)
-        page, number = request.match_info["page"], int(request.match_info.get("number", "0"))
-        make = partial(self._maker.page, served, int(request.match_info["campaign"]), page, number, query)
-        if served.running is not None and page != "search":
+        number, campaign = (int(request.match_info.get(name, "0")) for name in ("number", "campaign"))
+        make = partial(self._maker.page, served, campaign, page, number, query)
+        if served.running is not None and not page.slow:
             return _answer(await self._share(request.path_qs, make, request.path))
-        return await self._in_thread(request, make, self._searches if page == "search" else None)
+        return await self._in_thread(request, make, self._searches if page.slow else None)
 
     async def _share(self, key: str, make: Callable[[], RenderedPage], path: str) -> RenderedPage:
         """The same page for all who ask within a second: while a campaign runs ten readers cost what one does."""

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import aiohttp
 import duckdb
 import pytest
+from jinja2 import ChoiceLoader, DictLoader
 
 from venire.arena.errors import InputError, StoreHeldError
 from venire.live.fits import Fit, Fits, FitSource, Work
@@ -26,8 +28,9 @@ from venire.live.library import Library
 from venire.live.page_maker import Live
 from venire.live.pages import Pages
 from venire.live.server import Answers, Pulse, serve, serve_pages
-from venire.pages.context import PAGES
-from venire.pages.rendering import SECURITY_HEADERS, assets
+from venire.pages.context import PageContext
+from venire.pages.registry import PAGES, PageEntry
+from venire.pages.rendering import SECURITY_HEADERS, assets, environment
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.opening import open_store, open_unchanged
 from venire.storage.transfer.formats.source import open_table
@@ -95,12 +98,9 @@ def visit(*stores: Path, fits: Fits, act: Callable[[aiohttp.ClientSession], Awai
 
 def test_every_page_is_there_with_the_strict_headers(store: Path, fits: Fits) -> None:
     paths = [
-        *PAGES,
+        *(f"{one.name}/1" if one.numbered else one.name for one in PAGES.values()),
         "search?q=answer",
-        "battle/1",
         "battle/1?markdown=1",
-        "instruction/1",
-        "contestant/1",
         "calls?flipped=yes&order=cost&down=1&rows=25",
         "leaderboard?method=kemeny",
     ]
@@ -119,6 +119,28 @@ def test_every_page_is_there_with_the_strict_headers(store: Path, fits: Fits) ->
                 assert response.status == 200
 
     assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
+    visit(store, fits=fits, act=act)
+
+
+ADDED = """{% extends "base.html" %}{% import "macros.html" as m %}
+{% block main %}<h1>{{ word }}</h1>{{ m.picture("intervals", rows, "Ratings") }}{% endblock %}"""
+
+
+def test_a_page_with_a_chart_is_one_entry_and_one_template(
+    store: Path, fits: Fits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def values(here: PageContext) -> dict[str, Any]:
+        return {"word": f"<b>{here.query['word']}", "rows": [{"name": "a", "lo": 1, "hi": 3, "value": 2}]}
+
+    loader = environment().loader
+    monkeypatch.setattr(environment(), "loader", ChoiceLoader([DictLoader({"colours.html": ADDED}), loader]))  # type: ignore[list-item]
+    monkeypatch.setitem(PAGES, "colours", PageEntry("colours", "Colours", values))
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        status, text = await ready(session, f"{BASE}/colours?word=red")
+        assert (status, "<h1>&lt;b&gt;red</h1>" in text) == (200, True)
+        assert re.search(r'<img src="/figures/[0-9a-f]{32}\.light\.svg" alt="Ratings"', text)
+
     visit(store, fits=fits, act=act)
 
 
@@ -276,7 +298,7 @@ def test_what_a_browser_would_not_send_is_refused_and_a_defect_is_a_page(
     def broken(*_: object) -> dict[str, Any]:
         raise KeyError("a defect")
 
-    monkeypatch.setattr("venire.pages.views.instructions.instruction", broken)
+    monkeypatch.setitem(PAGES, "instruction", replace(PAGES["instruction"], values=broken))
 
     async def act(session: aiohttp.ClientSession) -> None:
         for headers, status in (

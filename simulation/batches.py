@@ -179,7 +179,7 @@ class SimulatedBatch:
 
     def count(self, *outcomes: LineOutcome) -> int:
         """How many of its lines have one of these outcomes."""
-        return sum(one.outcome in outcomes for one in self.results)
+        return sum(result.outcome in outcomes for result in self.results)
 
 
 class BatchDesk:
@@ -254,7 +254,7 @@ class BatchDesk:
 
     def loses_reply(self) -> bool:
         """Whether the client does not learn of the batch just made."""
-        return sum(not one.is_strange for one in self.batches) <= self.faults.lost_replies
+        return sum(not batch.is_strange for batch in self.batches) <= self.faults.lost_replies
 
     def hand_out(self, file: str, content: bytes) -> bytes:
         """What comes of a download of a file of answers."""
@@ -308,7 +308,7 @@ class BatchDesk:
 
     def delivered(self, batch: SimulatedBatch) -> list[LineResult]:
         """The results as they are handed out: without lost and withheld ones, with duplicates and unasked ones."""
-        given = [one for one in batch.results if one.outcome not in ("lost", "withheld")]
+        given = [result for result in batch.results if result.outcome not in ("lost", "withheld")]
         answered = [one for one in given if one.outcome == "answered"]
         given += answered[: self.faults.duplicated]
         for number in range(self.faults.unasked if answered else 0):

@@ -151,12 +151,12 @@ def _question(
 ) -> tuple[int, tuple[tuple[str, ...], str]]:
     """The index of the message with the question, its fenced texts and its words; few-shot examples may precede it."""
     first: int | None = None
-    for place, (role, text) in enumerate(messages):
+    for index, (role, text) in enumerate(messages):
         if role == "user":
             shown = split(text)
             if shown[0]:
-                return place, shown
-            first = place if first is None else first
+                return index, shown
+            first = index if first is None else first
     if first is None:
         raise RequestError("messages must hold one of role user", "messages")
     return first, ((), messages[first][1])

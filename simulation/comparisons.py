@@ -208,8 +208,8 @@ def score_sides(mean: float, levels: Sequence[float], ranks: Sequence[float]) ->
     each, over = divmod(total, count)
     more = set(sorted(range(count), key=ranks.__getitem__)[:over])
     first, second = [], []
-    for place, level in enumerate(levels):
-        gap = each + (place in more)
+    for index, level in enumerate(levels):
+        gap = each + (index in more)
         score = max(1 + max(gap, 0), min(10 + min(gap, 0), round(level + gap / 2)))
         first.append(score)
         second.append(score - gap)

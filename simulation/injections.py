@@ -176,7 +176,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _decode_selectors(selectors: str) -> str:
     """The text encoded in variation selectors, one byte each."""
-    codes = (ord(one) - (0xFE00 if ord(one) < 0xE0000 else 0xE0100 - 16) for one in selectors)
+    codes = (ord(selector) - (0xFE00 if ord(selector) < 0xE0000 else 0xE0100 - 16) for selector in selectors)
     return bytes(codes).decode(errors="replace")
 
 

@@ -280,8 +280,8 @@ def choose_format(found: Sequence[FormatCandidate], rows: int) -> FormatCandidat
     ]
     if rivals:
         others = "; ".join(
-            f"{one.name} reads {one.read}, {one.against} of them otherwise (the first in row {one.example})"
-            for one in rivals
+            f"{rival.name} reads {rival.read}, {rival.against} of them otherwise (the first in row {rival.example})"
+            for rival in rivals
         )
         raise InputError(
             f"several dialects read these replies and disagree: {best.name} reads {best.read} of {rows}; {others}. "

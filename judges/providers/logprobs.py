@@ -80,8 +80,8 @@ def _bounds(tokens: Sequence[str], text: str) -> tuple[int, int]:
         if not text or not whole.endswith(text):
             continue
         begin, at = len(whole) - len(text), 0
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if at + len(token) > begin:
-                return (place, end) if at + len(token) - len(token.lstrip()) == begin else (0, 0)
+                return (index, end) if at + len(token) - len(token.lstrip()) == begin else (0, 0)
             at += len(token)
     return 0, 0

@@ -27,7 +27,7 @@ class ReplayProvider:
 
     def encode(self, model: str, request: Request) -> bytes:
         """What would have to be sent; of recorded judgments the messages are not known, and there are none."""
-        return orjson.dumps({"model": model, "messages": [dict(one) for one in request.messages]})
+        return orjson.dumps({"model": model, "messages": [dict(message) for message in request.messages]})
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """The recorded reply of a trial's first step, at no cost; raises CallError where there is none."""

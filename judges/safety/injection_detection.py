@@ -256,7 +256,7 @@ def _widened(pattern: str) -> str:
 
 
 LOWER_CASE_CANDIDATES = "(?m)" + "|".join(
-    dict.fromkeys(f"(?:{_widened(one.pattern.pattern)})" for _, rules in _PLAIN for one in rules)
+    dict.fromkeys(f"(?:{_widened(rule.pattern.pattern)})" for _, rules in _PLAIN for rule in rules)
 )
 """An RE2 pattern of what the rules may suspect in the lower-case form of a text of ASCII.
 
@@ -290,9 +290,9 @@ def detect_injection(text: str) -> str | None:
         low = layer.lower()
         for needles, rules in _PLAIN if low.isascii() else _ALL:
             if any(needle in low for needle in needles):
-                for one in rules:
-                    if one.pattern.search(low):
-                        return one.name
+                for rule in rules:
+                    if rule.pattern.search(low):
+                        return rule.name
         if sanitize(layer) != layer and any(pattern.search(layer) for pattern in _FENCES):
             return "looks like a fence"
     if text.isascii():

@@ -63,8 +63,8 @@ def calibration(
         return Calibration(missing, np.nan, none, none, none.astype(np.int64))
     filled = min(bins, items)
     code = np.empty(items, dtype=np.int64)
-    for place, part in enumerate(np.array_split(np.argsort(stated, kind="stable"), filled)):
-        code[part] = place
+    for index, part in enumerate(np.array_split(np.argsort(stated, kind="stable"), filled)):
+        code[part] = index
     member = np.zeros((items, filled))
     member[np.arange(items), code] = stated - true
 

@@ -161,8 +161,8 @@ def _concordance(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
     """Sum of the rank statistics over all pairs of levels."""
     levels = np.unique(y)
     right = pairs = 0.0
-    for place, low in enumerate(levels):
-        for high in levels[place + 1 :]:
+    for index, low in enumerate(levels):
+        for high in levels[index + 1 :]:
             below, above = p[y == low], p[y == high]
             places = ranks(np.concatenate([above, below]))[: len(above)]
             right += float(places.sum()) - len(above) * (len(above) + 1) / 2

@@ -359,8 +359,8 @@ def arrow(
             inner[:, -1, column] = inner[:, column, -1] = cells.by_judge(found.cross * one)
         inner[:, -1, -1] = cells.by_judge(found.tie_bend)
     pull = _difference(cells, found.slope * ability)
-    local_pull = np.stack([cells.by_judge(one) for one in slopes], axis=1)
-    wing = np.stack([_wings(cells, one) for one in crosses], axis=2)
+    local_pull = np.stack([cells.by_judge(slope) for slope in slopes], axis=1)
+    wing = np.stack([_wings(cells, cross) for cross in crosses], axis=2)
     pairs = np.bincount(cells.upper * models + cells.lower, found.bend * ability * ability, models * models)
     head = np.asarray(-pairs.reshape(models, models), dtype=np.float64)
     head = head + head.T

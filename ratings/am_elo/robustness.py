@@ -110,12 +110,12 @@ class Robustness:
     def rows(self) -> list[dict[str, str | int | float | None]]:
         """One row per method: means over the seeds with an estimate (None where none has one), and their number."""
         found: list[dict[str, str | int | float | None]] = []
-        for place, name in enumerate(self.methods):
+        for index, name in enumerate(self.methods):
             row: dict[str, str | int | float | None] = {"method": name, "kind": self.kind, "perturbed": self.count}
-            row["seeds"] = int(np.isfinite(self.inconsistency[place]).sum())
-            row["inconsistency"] = _mean(self.inconsistency[place])
-            row |= {f"f1_at_{threshold:g}": _mean(self.f1[place, at]) for at, threshold in enumerate(self.thresholds)}
-            row["undecided"] = int(self.undecided[place].sum())
+            row["seeds"] = int(np.isfinite(self.inconsistency[index]).sum())
+            row["inconsistency"] = _mean(self.inconsistency[index])
+            row |= {f"f1_at_{threshold:g}": _mean(self.f1[index, at]) for at, threshold in enumerate(self.thresholds)}
+            row["undecided"] = int(self.undecided[index].sum())
             found.append(row)
         return found
 
@@ -178,15 +178,15 @@ def robustness(
         chosen = sorted(np.random.default_rng((seed, 1)).choice(len(names), count, replace=False).tolist())
         spoilt = [names[code] for code in chosen]
         table = perturb(data, spoilt, kind, seed=seed)
-        for place, (name, fit) in enumerate(methods.items()):
+        for index, (name, fit) in enumerate(methods.items()):
             try:
                 found = fit(table)
             except VenireError:
                 continue
-            unlike[place, at] = inconsistency(whole[name].logits, _ratings(found).logits)
+            unlike[index, at] = inconsistency(whole[name].logits, _ratings(found).logits)
             if isinstance(found, AmElo):
-                undecided[place, at] = found.sign != "as the majority"
-                f1[place, :, at] = [f1_score(_low(found, threshold), spoilt) for threshold in thresholds]
+                undecided[index, at] = found.sign != "as the majority"
+                f1[index, :, at] = [f1_score(_low(found, threshold), spoilt) for threshold in thresholds]
     return Robustness(kind, count, tuple(seeds), tuple(methods), tuple(thresholds), unlike, f1, undecided)
 
 

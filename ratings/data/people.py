@@ -166,9 +166,9 @@ def split_people(battles: Battles, names: Sequence[str]) -> tuple[Battles, Battl
 
     Raises `InputError` for a name that no judge has, and where nobody else judged.
     """
-    if strange := [one for one in names if one not in battles.judges]:
+    if strange := [name for name in names if name not in battles.judges]:
         raise InputError(f"no judge is called {strange[0]!r}; there are: {', '.join(battles.judges[:20])}")
-    codes = [battles.judges.index(one) for one in names]
+    codes = [battles.judges.index(name) for name in names]
     theirs = np.isin(battles.judge, codes)
     if theirs.all():
         raise InputError(f"{', '.join(names)}: nobody else judged in this table, so there is no judge to compare")

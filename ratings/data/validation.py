@@ -206,9 +206,9 @@ def _slices(rows: int) -> Iterator[slice]:
 
 
 def _strings(argument: str, names: Sequence[Any], rows: NDArray[np.intp] | None = None) -> list[str]:
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if not isinstance(name, str):
-            raise _not_a_name(argument, place if rows is None else int(rows[place]), name)
+            raise _not_a_name(argument, index if rows is None else int(rows[index]), name)
     return list(names)
 
 

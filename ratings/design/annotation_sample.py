@@ -46,7 +46,7 @@ def balanced_sample(
     queues = np.split(place[np.argsort(pair, kind="stable")], np.cumsum(np.bincount(pair))[:-1])
     first, second = pairs // size, pairs % size
     taken, seen = np.zeros(len(pairs), dtype=np.int64), np.zeros(size, dtype=np.int64)
-    length = np.array([len(one) for one in queues])
+    length = np.array([len(queue) for queue in queues])
     drawn = np.empty(count, dtype=np.int64)
     for step in range(count):
         cost = np.where(taken < length, seen[first] + seen[second], np.iinfo(np.int64).max)

@@ -290,7 +290,7 @@ def _points(logit: float, se: float, degrees: float, level: float) -> PlacedElo:
     bounds = (logit - half, logit + half, float(low[0]), float(high[0]))
     return PlacedElo(
         ELO_MEAN + POINTS_PER_LOGIT * logit, POINTS_PER_LOGIT * se,
-        *(ELO_MEAN + POINTS_PER_LOGIT * one for one in bounds),
+        *(ELO_MEAN + POINTS_PER_LOGIT * bound for bound in bounds),
     )  # fmt: skip
 
 

@@ -177,10 +177,10 @@ def _anchor(ratings: Ratings, anchors: Mapping[str, float]) -> tuple[int, float]
     if len(there) > 1:
         raise InputError(f"{ratings.method} holds one anchor: name one, or choose bradley-terry")
     ((name, points),) = there.items()
-    place = ratings.models.index(name)
-    if not np.isfinite(ratings.logits[place]):
+    index = ratings.models.index(name)
+    if not np.isfinite(ratings.logits[index]):
         raise InputError(f"the anchor {name} has no rating, so nothing can hang on it: name another")
-    return place, (points - ELO_MEAN) / POINTS_PER_LOGIT
+    return index, (points - ELO_MEAN) / POINTS_PER_LOGIT
 
 
 def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:

@@ -181,7 +181,7 @@ def adjust_for(
         plain=found.plain,
         equal=found.ratings,
         leaders=(before[0], after[0]),
-        moved=tuple(model for place, model in enumerate(before) if after[place] != model),
+        moved=tuple(model for index, model in enumerate(before) if after[index] != model),
         kendall=found.kendall,
         own_information=float(found.ratings.diagnostics["own_information"][name]),
         rows=len(rows),

@@ -223,9 +223,9 @@ class PositionAudit:
     def summary(self) -> str:
         """The audit in a few lines of text."""
         lines = []
-        for place, name in enumerate(("A shown first", "B shown first")):
-            counts = f"A {self.won[place]}, B {self.lost[place]}, tie {self.ties[place]}"
-            lines.append(f"{name}: {counts}; first place wins {_shown(self.first[place])}")
+        for index, name in enumerate(("A shown first", "B shown first")):
+            counts = f"A {self.won[index]}, B {self.lost[index]}, tie {self.ties[index]}"
+            lines.append(f"{name}: {counts}; first place wins {_shown(self.first[index])}")
         lines.append(
             f"flips {_shown(self.flip_rate)}; variance between orders {_shown(self.between_orders)}; "
             f"Fisher's exact p {_shown(self.p_value)}"

@@ -148,7 +148,7 @@ def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> R
     facts: dict[str, Any] = {
         "covariates": [
             dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite_or_none, row)), strict=True))
-            for name, row in zip(found.names, zip(*(one.tolist() for one in figures), strict=True), strict=True)
+            for name, row in zip(found.names, zip(*(figure.tolist() for figure in figures), strict=True), strict=True)
         ],
         "kendall_without": found.kendall,
         "log_likelihood_without": found.plain_log_likelihood,

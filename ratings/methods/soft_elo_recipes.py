@@ -89,7 +89,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
             "judges_by_people": judges,
         },
     )
-    return replace(rated, judges=tuple(one.judge for one in found.judges), judge_figures=_judge_figures(found))
+    return replace(rated, judges=tuple(judge.judge for judge in found.judges), judge_figures=_judge_figures(found))
 
 
 def _labelled(
@@ -112,11 +112,11 @@ def _labelled(
 
 
 def _judge_figures(found: SoftEloPanel) -> dict[str, NDArray[np.float64]]:
-    fits = [one.fit for one in found.judges]
+    fits = [judge.fit for judge in found.judges]
     return {
-        "beta": np.array([one.beta for one in fits]),
-        "beta_se": np.array([one.se for one in fits]),
-        "ece": np.array([one.reliability.ece for one in found.judges]),
+        "beta": np.array([fit.beta for fit in fits]),
+        "beta_se": np.array([fit.se for fit in fits]),
+        "ece": np.array([judge.reliability.ece for judge in found.judges]),
     }
 
 

@@ -70,7 +70,7 @@ def without_each_model(wins: WinCounts, *, ridge: float = 0.0, anchors: Mapping[
     """
     everything = bradley_terry_wins(wins, ridge=ridge, anchors=anchors)
     places = np.arange(len(wins.models))
-    rest = ((name, without_model(wins, name), places != place) for place, name in enumerate(wins.models))
+    rest = ((name, without_model(wins, name), places != index) for index, name in enumerate(wins.models))
     return _refit(everything, rest, ridge, anchors)
 
 

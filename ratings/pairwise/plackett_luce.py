@@ -323,8 +323,8 @@ def _within(part: RankedPlaces, values: Matrix) -> Matrix:
 def _before(values: Matrix) -> Matrix:
     """Sums over all places above (places + 1, ballots); by whole rows, faster than NumPy's cumulative sum."""
     sums = np.zeros((len(values) + 1, values.shape[1]))
-    for place, row in enumerate(values):
-        np.add(sums[place], row, out=sums[place + 1])
+    for index, row in enumerate(values):
+        np.add(sums[index], row, out=sums[index + 1])
     return sums
 
 

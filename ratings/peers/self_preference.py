@@ -279,7 +279,7 @@ def _rows(
     of_judge = np.zeros(len(whose), dtype=np.int64)
     of_judge[present] = number
     there, codes = np.unique(np.concatenate([given.model_a, given.model_b]), return_inverse=True)
-    numbers = {code: place for place, code in enumerate(owners)}
+    numbers = {code: index for index, code in enumerate(owners)}
     odds = np.array([numbers.get(code, -1) for code in whose.tolist()], dtype=np.int64)[given.judge]
     features = np.stack([given.features[name] for name in held], axis=1) if held else np.empty((len(given), 0))
     return OddsRows(
@@ -497,7 +497,7 @@ def _of_judge(
     place[battle] = np.arange(len(battle))
     cluster = judgments.instruction[place[both]] if judgments.instructions else None
     excess = clustered_mean((means[0] - means[1])[both], cluster)
-    own, others = (float(one[both].mean()) if len(both) else None for one in means)
+    own, others = (float(mean[both].mean()) if len(both) else None for mean in means)
     models = tuple(name for name, mine in zip(judgments.models, kin.tolist(), strict=True) if mine)
     return FamilyPreference(judgments.judges[code], models, own, others, excess)
 

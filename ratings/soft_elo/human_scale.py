@@ -96,7 +96,7 @@ def human_scale(
         family=None if family is None else [family],
         calibration_family=families,
     )
-    warnings = tuple(one.removeprefix("model 0: ") for one in found.warnings)
+    warnings = tuple(warning.removeprefix("model 0: ") for warning in found.warnings)
     if slope <= 0.0:
         warnings += ("by these anchors the judge does not rate as people do, or the other way round: the line falls",)
     if known and not np.isfinite(elo_se):

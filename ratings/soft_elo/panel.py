@@ -102,7 +102,7 @@ def soft_elo_panel(
         if np.isfinite(fit.beta):
             slope[rows] = targets[rows] * (1.0 - targets[rows]) * scores[rows]
             influence[rows] = beta_influence(grid, labels[rows], fit.beta, weight=own.weight, ties=ties)
-    warnings = tuple(one for judge in found for one in judge.warnings)
+    warnings = tuple(warning for judge in found for warning in judge.warnings)
     kept = np.flatnonzero(~np.isnan(targets))
     if not len(kept):
         raise InputError(f"{'; '.join(warnings)}: give labels of people in `human`")
@@ -115,6 +115,6 @@ def soft_elo_panel(
 
 def _mean_ece(judges: list[JudgeCalibration]) -> float:
     """The expected calibration error over all judges, by their battles; NaN where none was measured."""
-    known = [one.reliability for one in judges if one.reliability.battles]
+    known = [judge.reliability for judge in judges if judge.reliability.battles]
     battles = sum(one.battles for one in known)
     return sum(one.ece * one.battles for one in known) / battles if battles else float("nan")

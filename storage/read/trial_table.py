@@ -375,8 +375,8 @@ class TrialTable:
         found = self._near(where, values, expression, key, trial, without)
         if descending:
             found.reverse()
-        for place, falling in enumerate((not descending, descending)):
-            if found[place] is not None:
+        for index, falling in enumerate((not descending, descending)):
+            if found[index] is not None:
                 continue
             way = "desc" if falling else "asc"
             rows = self._run(
@@ -389,7 +389,7 @@ class TrialTable:
                 k_trial=trial,
                 **values,
             )
-            found[place] = int(rows[0][0]) if rows else None
+            found[index] = int(rows[0][0]) if rows else None
         return found[0], found[1]
 
     def _near(
@@ -500,7 +500,7 @@ def parquet_parts(lines: Iterator[bytes], names: Sequence[str]) -> Iterator[byte
             for part in lines:
                 file.write(part)
                 yield b""  # so that whoever takes the parts can stop in between
-        columns = ", ".join(f"{quoted(one)}: {quoted(_PARQUET.get(one, 'varchar'))}" for one in names)
+        columns = ", ".join(f"{quoted(name)}: {quoted(_PARQUET.get(name, 'varchar'))}" for name in names)
         connection.execute("set enable_progress_bar = false")
         connection.execute("set memory_limit = '256MB'")
         connection.execute(

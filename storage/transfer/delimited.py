@@ -75,7 +75,7 @@ def restored_sql(column: str) -> str:
 
 
 def _line(cells: Iterable[object], delimiter: str, *, raw: bool) -> str:
-    line = delimiter.join(_cell(one, delimiter, raw=raw) for one in cells)
+    line = delimiter.join(_cell(cell, delimiter, raw=raw) for cell in cells)
     return f"{line}\n" if line else '""\n'  # a lone empty cell is a row
 
 

@@ -322,7 +322,7 @@ def _origin(given: VoteFile) -> Origin:
                 f"name of their own ({setting_of('where', 'origin', 'simulated')})"
             )
         return Origin.SIMULATED
-    found = {Origin.of_model(one) is Origin.SIMULATED: one for one in given.battles.judges}
+    found = {Origin.of_model(judge) is Origin.SIMULATED: judge for judge in given.battles.judges}
     if len(found) > 1:
         raise InputError(
             f"{given.path}: {found[True]!r} is simulated and {found[False]!r} is not: import simulated people under a "
@@ -351,7 +351,7 @@ def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:
     battles = given.battles
     models = _numbers(given, "model", battles.models, {one: number for one, number, *_ in store.rows("models")})
     instructions = _numbers(given, "instruction", battles.instructions, _known_instructions(store, battles))
-    annotators = [name if one == UNNAMED_JUDGE else one for one in battles.judges]
+    annotators = [name if judge == UNNAMED_JUDGE else judge for judge in battles.judges]
     found: list[Row] = []
     for place in np.flatnonzero(battles.status == Status.OK).tolist():
         a, b = int(battles.model_a[place]), int(battles.model_b[place])
@@ -402,7 +402,7 @@ def _numbers(given: VoteFile, kind: str, names: Sequence[str], known: Mapping[st
             f"{given.at(place)}: {kind} {names[code]!r} is not in the store, which has {_few(sorted(known))}: nothing "
             "was imported; give both the same names, or leave the row out"
         )
-    return [known[one] for one in names]
+    return [known[name] for name in names]
 
 
 def _few(names: Sequence[str]) -> str:

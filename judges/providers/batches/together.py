@@ -52,7 +52,7 @@ class TogetherBatches(OpenAIBatches):
         if not recent:
             return []
         files = (await self.call("GET", "files")).get("data") or ()
-        names = {string(one, "id"): string(one, "filename") for one in files if isinstance(one, dict)}
+        names = {string(file, "id"): string(file, "filename") for file in files if isinstance(file, dict)}
         found = [
             replace(status, name=names.get(string(one, "input_file_id"), "").removesuffix(_ENDING))
             for one, status in recent

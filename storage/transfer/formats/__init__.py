@@ -51,7 +51,12 @@ def guess(path: TableSource) -> str:
     table = open_table(path)
     try:
         # What am-ELO and the plainest arena table look like, any table of battles does.
-        certain = [one for dialects in with_dialects().values() for one in dialects if _asked(one) - _PLAIN - {"judge"}]
+        certain = [
+            dialect
+            for dialects in with_dialects().values()
+            for dialect in dialects
+            if _asked(dialect) - _PLAIN - {"judge"}
+        ]
         found = sorted({one.format for one in likely_dialects(certain, table.columns)})
         if len(found) > 1:
             raise InputError(f"{path}: may be {' or '.join(found)}; say which with {setting('form')}")

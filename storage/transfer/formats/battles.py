@@ -180,7 +180,7 @@ def read_battle_table(
         rows = table.connection.execute("select row from verdict order by row").fetchnumpy()
         notes = _notes(table, theirs, cluster)
         asked = {mapping.get(name, name) for key in where for name in (key, key.removesuffix(NOT))}
-        used = {*theirs.values(), *(one for columns in covariates.values() for one in columns), *asked}
+        used = {*theirs.values(), *(column for columns in covariates.values() for column in columns), *asked}
     battles = replace(
         battles, clustered=not apart, features=scaled(battles.features, covariates, battles.status == Status.OK)
     )

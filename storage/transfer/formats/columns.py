@@ -110,7 +110,9 @@ def padded_note(rows: int) -> str:
 
 def padded_cell(table: TableFile, columns: Iterable[str]) -> str:
     """SQL for whether any of these columns of names has spaces around it."""
-    return " or ".join(f"coalesce({table.name(one)} <> {table.label(one)}, false)" for one in columns) or "false"
+    return (
+        " or ".join(f"coalesce({table.name(column)} <> {table.label(column)}, false)" for column in columns) or "false"
+    )
 
 
 def encode(

@@ -54,8 +54,8 @@ def parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iter
     """Tables under `data/`, each a configuration of its own, and the card. Raises InputError without verdicts."""
     refuse_without_verdicts(connection)
     files = [_part(name, options) for name in _CONFIGS if name != "ratings" or options.ratings]
-    sizes = {one.path.stem: _rows(connection, one) for one in files}
-    files = [one for one in files if sizes[one.path.stem]]
+    sizes = {file.path.stem: _rows(connection, file) for file in files}
+    files = [file for file in files if sizes[file.path.stem]]
     yield from files
     text = _card(connection, {name: count for name, count in sizes.items() if count}, options.ratings)
     yield Part(PurePath("README.md"), text, "text")
@@ -77,15 +77,15 @@ def _card(connection: duckdb.DuckDBPyConnection, sizes: dict[str, int], ratings:
         query("dataset_counts")
     ).fetchall()
     title = f"Verdicts of language models as judges: {', '.join(campaigns)}"
-    origins = sorted({one.origin for one in judges})
-    unparsed = verdicts - sum(one.read for one in judges)
+    origins = sorted({judge.origin for judge in judges})
+    unparsed = verdicts - sum(judge.read for judge in judges)
     lines = [
         *_front_matter(title, sizes, verdicts, origins),
         "",
         f"# {_plain(title)}",
         "",
         f"{verdicts:,} verdicts on the answers of {len(models)} models to {instructions:,} instructions, by "
-        f"{len({one.judge for one in judges})} judges; written by `venire export`.",
+        f"{len({judge.judge for judge in judges})} judges; written by `venire export`.",
         "",
         "## Where the verdicts come from",
         "",
@@ -96,9 +96,9 @@ def _card(connection: duckdb.DuckDBPyConnection, sizes: dict[str, int], ratings:
         "| judge | asked model | protocol | verdicts | read | ties |",
         "|---|---|---|---:|---:|---:|",
         *[
-            f"| {_plain(one.judge)} | {_plain(one.model)} | {_plain(one.protocol)} | {one.verdicts:,} | {one.read:,} "
-            f"| {one.ties:,} |"
-            for one in judges
+            f"| {_plain(judge.judge)} | {_plain(judge.model)} | {_plain(judge.protocol)} | {judge.verdicts:,} "
+            f"| {judge.read:,} | {judge.ties:,} |"
+            for judge in judges
         ],
         "",
         f"Models: {', '.join(map(_plain, models))}.",
@@ -132,7 +132,7 @@ def _card(connection: duckdb.DuckDBPyConnection, sizes: dict[str, int], ratings:
 def _front_matter(title: str, sizes: dict[str, int], verdicts: int, origins: list[str]) -> list[str]:
     """YAML; texts are written as JSON strings, which YAML reads as they are."""
     lines = ["---", f"pretty_name: {json.dumps(title)}", "license: unknown", "size_categories:", f"- {_size(verdicts)}"]
-    lines += ["tags:", "- llm-as-a-judge", "- preference", *[f"- {one}-verdicts" for one in origins], "configs:"]
+    lines += ["tags:", "- llm-as-a-judge", "- preference", *[f"- {origin}-verdicts" for origin in origins], "configs:"]
     for name in sizes:
         lines += [f"- config_name: {name}", *(["  default: true"] if name == "battles" else []), "  data_files:"]
         lines += ["  - split: train", f"    path: data/{name}.parquet"]
@@ -144,7 +144,7 @@ def _size(rows: int) -> str:
 
 
 def _origin_sentence(origin: str, judges: list[_JudgeCounts]) -> str:
-    count = sum(one.verdicts for one in judges if one.origin == origin)
+    count = sum(judge.verdicts for judge in judges if judge.origin == origin)
     return f"{count:,} verdicts are {_ORIGINS.get(origin, _plain(origin))}."
 
 

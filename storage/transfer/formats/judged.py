@@ -130,7 +130,7 @@ def matches(dialect: VerdictDialect, columns: Iterable[str]) -> bool:
 
 def likely_dialects(dialects: Iterable[VerdictDialect], columns: Iterable[str]) -> list[VerdictDialect]:
     """The dialects that a file with these columns may be of; one that asks for more columns hides those of fewer."""
-    fitting = [one for one in dialects if matches(one, columns)]
+    fitting = [dialect for dialect in dialects if matches(dialect, columns)]
     most = max((len(one.needed) + len(one.signs) for one in fitting), default=0)
     return [one for one in fitting if len(one.needed) + len(one.signs) == most]
 
@@ -199,7 +199,7 @@ def _columns(
 def _named(dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], table: TableFile) -> list[str]:
     """The dialects' own names of columns that a mapping gives another name."""
     mapped = [ours for ours, theirs in mapping.items() if theirs in table.columns]
-    return [name for one in dialects for ours in mapped for name in one.columns.get(ours, ())[:1]]
+    return [name for dialect in dialects for ours in mapped for name in dialect.columns.get(ours, ())[:1]]
 
 
 def _missing(table: TableFile, dialects: Sequence[VerdictDialect], dialect: VerdictDialect, ours: str) -> str:

@@ -47,7 +47,7 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
             models, examples = report.value("models"), report.value("examples")
             if not isinstance(models, list) or len(models) != 2 or not isinstance(examples, list):
                 raise report.error("not a report: two models and a list of examples are needed")
-            names = [str(one.get("name") or "") for one in models]
+            names = [str(model.get("name") or "") for model in models]
             for number, example in enumerate(examples, start=1):
                 yield from _example(TextRow(path, number, {}), names, example)
 

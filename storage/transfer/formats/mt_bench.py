@@ -102,9 +102,11 @@ def _samples(row: TextRow) -> list[tuple[str, ...]]:
         found = [tuple(text for role, text in said if role == "assistant")]
     else:
         choices = row.value("choices")
-        if not isinstance(choices, list) or not all(isinstance(one, dict) and "turns" in one for one in choices):
+        if not isinstance(choices, list) or not all(
+            isinstance(choice, dict) and "turns" in choice for choice in choices
+        ):
             raise row.error('"choices" is no list of objects with turns')
-        found = [tuple(_said(row, turn) for turn in one["turns"]) for one in choices]
+        found = [tuple(_said(row, turn) for turn in choice["turns"]) for choice in choices]
     if not found or not all(found):
         raise row.error("the answer has no turn; fill it in or leave the row out")
     return found

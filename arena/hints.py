@@ -11,13 +11,13 @@ _OPTIONS = {"mapping": "--map", "values": "--value", "form": "--format"}
 """Options that are not called as their keywords."""
 
 _command: ContextVar[Mapping[str, str] | None] = ContextVar("command", default=None)
-"""Within a command its options by keyword, where they are called otherwise."""
+"""Within a command its options by keyword that only it calls so."""
 
 
 @contextmanager
 def command_words(**options: str) -> Iterator[None]:
     """Within it remedies name the options of a command; `options` are those that only this command calls so."""
-    token = _command.set(_OPTIONS | options)
+    token = _command.set(options)
     try:
         yield
     finally:
@@ -34,7 +34,16 @@ def setting(keyword: str) -> str:
     ('--both-bad', '--map')
     """
     options = _command.get()
-    return keyword if options is None else options.get(keyword, f"--{keyword.replace('_', '-')}")
+    return keyword if options is None else options.get(keyword) or option_name(keyword)
+
+
+def option_name(keyword: str) -> str:
+    """The option of the command line for a keyword.
+
+    >>> option_name("both_bad"), option_name("mapping")
+    ('--both-bad', '--map')
+    """
+    return _OPTIONS.get(keyword, f"--{keyword.replace('_', '-')}")
 
 
 def setting_with(keyword: str, value: str) -> str:

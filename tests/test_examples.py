@@ -19,7 +19,7 @@ from venire.configs.loading import load_campaign
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
 from venire.reporting.document import report_document
-from venire.reports.board.source import Source
+from venire.reports.board.source import VerdictSource
 from venire.session import Embedded, Session
 from venire.storage.care.checking import check
 
@@ -66,7 +66,7 @@ def test_the_kept_store_exports_what_a_demo_run_now_does(kept: Path, fresh: Path
 
 
 def test_the_kept_store_has_the_report_of_a_demo_run_now(kept: Path, fresh: Path) -> None:
-    one, other = (report_document(Source((path,))) for path in (kept, fresh))
+    one, other = (report_document(VerdictSource((path,))) for path in (kept, fresh))
     assert stable(one) == stable(other), AGAIN
     assert one["repeat"]["verdicts_sha256"] == other["repeat"]["verdicts_sha256"]
     assert one["answer"]["leader"] == "strong"
@@ -74,7 +74,7 @@ def test_the_kept_store_has_the_report_of_a_demo_run_now(kept: Path, fresh: Path
 
 @pytest.mark.parametrize(("name", "render"), [("report.html", report_html), ("report.md", report_markdown)])
 def test_the_kept_report_is_what_the_kept_store_makes(kept: Path, name: str, render: Callable[..., str]) -> None:
-    document = report_document(Source((kept,)), command=f"venire report examples/demo -o examples/demo/{name}")
+    document = report_document(VerdictSource((kept,)), command=f"venire report examples/demo -o examples/demo/{name}")
     text, made = (DEMO / name).read_text(encoding="utf-8"), render(document)
     day = re.findall(r"\d{4}-\d\d-\d\d", text)[-1]
     own = rf"{day}|{document['made_at'][:10]}|\d\d:\d\d:\d\d UTC|Python [\d.]+"
@@ -89,7 +89,7 @@ def test_what_is_kept_is_small_sound_and_of_today_s_schema(kept: Path) -> None:
     assert len(before) < 2_000_000
     assert len(zlib.compress(before)) < 400_000
     assert check(kept, full=True).sound
-    report_document(Source((kept,)))
+    report_document(VerdictSource((kept,)))
     assert kept.read_bytes() == before, "an older schema: " + AGAIN
     assert {one.name for one in kept.parent.iterdir()} == {*TABLES, kept.name, "report.html", "report.md"}
 

@@ -71,7 +71,7 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
-        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "budgets"),
+        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "keywords", "budgets"),
         ("keys", "registry", "shapes"),
         ("campaigns",),
         ("planning",),

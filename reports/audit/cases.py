@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
-from venire.arena.records import Origin
+from venire.arena.keywords import spelled_out
 from venire.ratings.data.judgments import canonical
 from venire.ratings.data.models import own_models
 from venire.ratings.inference.options import Options, option_names
@@ -21,7 +21,7 @@ from venire.reports.audit.audit import Audit, chosen_checks
 from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.reports.board.rate import read
-from venire.reports.board.source import Rateable, Source, is_store, places
+from venire.reports.board.source import Rateable, SourceKeywords, VerdictSource, verdict_source
 from venire.reports.board.stored import choose_campaign, in_order_of, read_stored, styles
 from venire.reports.board.verdicts import DEFAULT_METHOD, Verdicts
 from venire.storage.read import frames
@@ -29,20 +29,13 @@ from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 
 
+@spelled_out(SourceKeywords)
 def audit(
     source: Rateable,
     *,
     options: Options | None = None,
     checks: Sequence[str] = (),
-    campaign: str | None = None,
-    mapping: Mapping[str, str] | None = None,
-    where: Mapping[str, str | Sequence[str]] | None = None,
-    cluster: str | None = None,
-    origin: Origin | None = None,
-    form: str | None = None,
-    both_bad: BothBad | None = None,
-    baseline: str | None = None,
-    values: Mapping[str, str] | None = None,
+    **reading: Unpack[SourceKeywords],
 ) -> Audit:
     """Audit a store's campaign (the only one, unless named), or files or a table of verdicts.
 
@@ -52,14 +45,13 @@ def audit(
     >>> audit("campaign.duckdb", checks=["connectivity"]).findings[0].worry
     False
     """
-    rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    return audited(Source(places(source), campaign, *rest, values=values or {}), options, checks)
+    return audited(verdict_source(source, **reading), options, checks)
 
 
 def audited(
-    source: Source, options: Options | None = None, checks: Sequence[str] = (), *, own_seed: bool = False
+    source: VerdictSource, options: Options | None = None, checks: Sequence[str] = (), *, own_seed: bool = False
 ) -> Audit:
-    """The audit of a `Source`; with `own_seed`, or without options, the seed is the campaign's."""
+    """The audit of a `VerdictSource`; with `own_seed`, or without options, the seed is the campaign's."""
     chosen_checks(checks)  # before verdicts are read
     chosen = options or Options()
     verdicts = read(source, chosen.covariates)
@@ -73,14 +65,14 @@ def audited(
     )
 
 
-def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
+def case_of(source: VerdictSource, verdicts: Verdicts, options: Options) -> Case:
     """The verdicts of a source as input of checks: in canonical form, merged, with times and plan if a store has them.
 
     Raises InputError for options that no check uses, and for verdicts that cannot be merged.
     """
     _refuse(options)
-    if is_store(source.paths[0]) and verdicts.battles.ballots is None:
-        with reading(source.paths[0]) as store:
+    if source.store is not None and verdicts.battles.ballots is None:
+        with reading(source.store) as store:
             return _timed_case(store, choose_campaign(store, source.campaign), verdicts, options)
     return _case(verdicts.battles, verdicts, options)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from venire.arena.wording import few
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.people import split_people
 from venire.ratings.soft_elo.soft_elo import human_elo
-from venire.reports.board.source import Source
+from venire.reports.board.source import VerdictSource
 from venire.reports.board.verdicts import People, Verdicts
 from venire.storage.read import frames
 from venire.storage.store.opening import reading
@@ -25,7 +24,7 @@ ANY_PEOPLE = "people"
 """As a reference or as `--human`: the only group of people that a store has votes of."""
 
 
-def people_as_reference(source: Source, found: Verdicts) -> People | None:
+def people_as_reference(source: VerdictSource, found: Verdicts) -> People | None:
     """The people whom a reference names; None where it is a file. Raises InputError where several may be meant."""
     name = str(source.reference)
     if source.reference is None or source.reference.exists():
@@ -42,14 +41,9 @@ def people_as_reference(source: Source, found: Verdicts) -> People | None:
             f"{setting('reference')} {name}: there are no votes of people here: `venire import votes` brings them into "
             f"a store, and {setting_with('human', 'NAME')} names those of a table"
         )
-    with reading(_store_path(source)) as store:
+    assert source.store is not None  # groups of people are in stores alone
+    with reading(source.store) as store:
         return chosen_people(store, name, setting("reference"))
-
-
-def _store_path(source: Source) -> Path:
-    (path,) = source.paths
-    assert isinstance(path, Path)  # groups of people are in stores alone
-    return path
 
 
 def chosen_people(store: Store, name: str, option: str) -> People:

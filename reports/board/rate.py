@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from venire.arena.choices import BothBad, Ties
+from venire.arena.choices import Ties
 from venire.arena.errors import InputError
-from venire.arena.hints import setting
-from venire.arena.records import Origin
+from venire.arena.keywords import spelled_out
 from venire.arena.wording import few
 from venire.ratings.inference.options import Options
 from venire.reports.board.board import Board
 from venire.reports.board.files import read_files
 from venire.reports.board.people import people_as_reference, people_of_table, ratings_by_people, with_people
-from venire.reports.board.source import Rateable, Source, is_store, places
-from venire.reports.board.stored import choose_campaign, in_order_of, read_campaign, refuse_for_store
+from venire.reports.board.source import Rateable, SourceKeywords, VerdictSource, verdict_source
+from venire.reports.board.stored import choose_campaign, in_order_of, read_campaign
 from venire.reports.board.verdicts import Verdicts
 from venire.reports.comparison import Comparison
 from venire.reports.figures import Figures
@@ -26,6 +25,7 @@ from venire.storage.store.opening import reading
 from venire.storage.transfer.formats.tables import read_reference
 
 
+@spelled_out(SourceKeywords)
 def rate(
     source: Rateable,
     *,
@@ -35,19 +35,10 @@ def rate(
     anchors: Mapping[str, float] | None = None,
     level: float | None = None,
     options: Options | None = None,
-    campaign: str | None = None,
-    mapping: Mapping[str, str] | None = None,
-    where: Mapping[str, str | Sequence[str]] | None = None,
-    cluster: str | None = None,
-    origin: Origin | None = None,
-    form: str | None = None,
-    both_bad: BothBad | None = None,
-    baseline: str | None = None,
     reference: Path | str | None = None,
     accuracy_baseline: float = 0.0,
     figures: Figures | None = None,
-    human: str | None = None,
-    values: Mapping[str, str] | None = None,
+    **reading: Unpack[SourceKeywords],
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in files or in a table in memory.
 
@@ -55,10 +46,10 @@ def rate(
     the path of a file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts.
     `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
     `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
-    other arguments are as in `Source`. `accuracy_baseline` is the share of answers that guessing gets right, which the
-    filter of models by accuracy asks for, `figures` asks for more figures (`Figures`), which are among the diagnostics.
-    Raises InputError for a source that cannot be read, an unknown campaign, and
-    an argument that does not apply.
+    other arguments are as in `VerdictSource`. `accuracy_baseline` is the share of answers that guessing gets right,
+    which the filter of models by accuracy asks for, `figures` asks for more figures (`Figures`), which are among the
+    diagnostics. Raises InputError for a source that cannot be read, an unknown campaign, and an argument that does not
+    apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
@@ -66,44 +57,23 @@ def rate(
     >>> rate([{"model_a": "oak", "model_b": "elm", "winner": "tie"}], level=0.9).models[0].elo
     1000.0
     """
-    found = Source(
-        places(source),
-        campaign,
-        mapping or {},
-        where or {},
-        cluster,
-        origin,
-        form,
-        both_bad,
-        baseline,
-        None if reference is None else Path(reference),
-        human=human,
-        values=values or {},
-    )
     in_order = options is not None and options.order == "given"
-    verdicts = read(found, () if options is None else options.covariates, in_order=in_order)
+    features = () if options is None else options.covariates
+    verdicts = read(verdict_source(source, reference, **reading), features, in_order=in_order)
     given = {"ridge": ridge, "ties": ties, "anchors": anchors, "level": level}
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen = replace(options or Options(seed=verdicts.seed), **named) if named else options
     return verdicts.board(method, chosen, accuracy_baseline=accuracy_baseline, figures=figures)
 
 
+@spelled_out(SourceKeywords)
 def compare(
     source: Rateable,
     *,
     methods: Sequence[str] = (),
     options: Options | None = None,
-    campaign: str | None = None,
-    mapping: Mapping[str, str] | None = None,
-    where: Mapping[str, str | Sequence[str]] | None = None,
-    cluster: str | None = None,
-    origin: Origin | None = None,
-    form: str | None = None,
-    both_bad: BothBad | None = None,
-    baseline: str | None = None,
     reference: Path | str | None = None,
-    human: str | None = None,
-    values: Mapping[str, str] | None = None,
+    **reading: Unpack[SourceKeywords],
 ) -> Comparison:
     """Several methods side by side on the same verdicts: the named methods, or all that apply.
 
@@ -113,13 +83,11 @@ def compare(
     >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).kendall[0]
     1.0
     """
-    rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    given = None if reference is None else Path(reference)
-    verdicts = read(Source(places(source), campaign, *rest, given, human=human, values=values or {}))
+    verdicts = read(verdict_source(source, reference, **reading))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
-def read(source: Source, features: Sequence[str] = (), *, in_order: bool = False) -> Verdicts:
+def read(source: VerdictSource, features: Sequence[str] = (), *, in_order: bool = False) -> Verdicts:
     """The verdicts of a store's campaign or of files; `features` names the covariates to read with them.
 
     Those of files are in the order of their rows, those of a store in the order in which they came, if `in_order`.
@@ -136,21 +104,12 @@ def read(source: Source, features: Sequence[str] = (), *, in_order: bool = False
     return replace(found, reference=ratings, reference_facts=facts)
 
 
-def _read(source: Source, features: Sequence[str], in_order: bool) -> Verdicts:
-    if not source.paths:
-        raise InputError("nothing was named: name a store or files of verdicts")
-    stores = [one for one in source.paths if is_store(one)]
-    if stores and len(source.paths) > 1:
-        raise InputError(f"{stores[0]} is a store: rate it by itself, or `venire store merge` several")
-    if not stores:
+def _read(source: VerdictSource, features: Sequence[str], in_order: bool) -> Verdicts:
+    path = source.checked().store
+    if path is None:
         verdicts = read_files(source, features)
         return verdicts if source.human is None else people_of_table(verdicts, source.human)
-    refuse_for_store(source)
-    if source.cluster not in (None, "none", "instruction_id"):
-        raise InputError(
-            f"{source.paths[0]} is a store: {setting('cluster')} takes instruction_id, the default, or none"
-        )
-    with reading(stores[0]) as store:
+    with reading(path) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
         if in_order and found.battles.ballots is None:
             timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.arena.hints import setting
 from venire.arena.records import EDIT, GENERATE
 from venire.arena.registry import POLICIES, PROTOCOLS
 from venire.ratings.data.ballots import to_battles
@@ -20,7 +19,6 @@ from venire.ratings.data.judgments import select_battles
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.style import FAMILY, STYLE_NAMES, same_family, style_covariates
 from venire.reports.board.people import with_people
-from venire.reports.board.source import Source
 from venire.reports.board.stored_grades import graders, read_grades
 from venire.reports.board.verdicts import DEFAULT_METHOD, Verdicts
 from venire.reports.chart_data import Cost, Costs
@@ -243,20 +241,3 @@ def _judging_models(store: Store, judges: Collection[frames.JudgeRow], models: C
         elif len(wrote := writers.get(judge.model, set())) == 1:  # several settings of one model are ambiguous
             found[judge.name] = next(iter(wrote))
     return {judge: model for judge, model in found.items() if judge != model}
-
-
-def refuse_for_store(source: Source) -> None:
-    given = {
-        "mapping": source.mapping,
-        "values": source.values,
-        "where": source.where,
-        "origin": source.origin,
-        "form": source.form,
-        "both_bad": source.both_bad,
-        "baseline": source.baseline,
-        "unranked": source.unranked != "below",
-    }
-    if said := [setting(name) for name, value in given.items() if value]:
-        raise InputError(
-            f"{source.paths[0]} is a store, which knows its columns and origins: leave {', '.join(said)} out"
-        )

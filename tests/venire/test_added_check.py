@@ -24,7 +24,7 @@ from venire.reporting.document import report_document
 from venire.reports.audit.audit import CHECKS
 from venire.reports.audit.cases import case_of_campaign
 from venire.reports.audit.finding import Calls, Case, Check, CheckResult, check
-from venire.reports.board.source import Source
+from venire.reports.board.source import VerdictSource
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "audit.md"
 
@@ -83,7 +83,7 @@ def test_pages_have_a_check_that_was_added_with_its_question_and_its_calls(store
 
 
 def test_reports_have_a_check_that_was_added(store: Path) -> None:
-    document = report_document(Source((store,)))
+    document = report_document(VerdictSource((store,)))
     assert document["audit"]["findings"][0]["asks"] == "Is the paint dry?"
     page, markdown = report_html(document), report_markdown(document)
     assert "&lt;b&gt;is wet&lt;/b&gt;" in page

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from venire.arena.choices import AnnotationSample
-from venire.cli.options import CAMPAIGN, JSON, STORE, write_json
+from venire.cli.options import JSON, STORE, write_json
+from venire.cli.verdict_options import Campaign
 
 if TYPE_CHECKING:
     from venire.annotation import AnnotationPages, VotesNeeded
@@ -41,7 +42,7 @@ def annotate(
         metavar="NAME",
         help="With --width: the people whose votes it learns from; default: the only ones.",
     ),
-    campaign: str | None = CAMPAIGN,
+    campaign: Campaign = None,
     force: bool = typer.Option(False, "--force", help="Replace pages that are there already."),
     as_json: bool = JSON,
 ) -> None:

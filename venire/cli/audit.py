@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from venire.arena.choices import BothBad, Flips, OrdersMerge, VerdictOrigin
 from venire.cli.help import INTERVALS, JUDGMENTS, check_names
-from venire.cli.options import (
-    BASELINE,
-    BOTH_BAD,
-    CAMPAIGN,
-    CLUSTER,
-    FLIPS,
-    FORMAT,
-    HUMAN,
-    JSON,
-    MAPPING,
-    MERGE,
-    ORIGIN,
-    SEED,
-    VALUE,
-    WHERE,
-    named_stores,
-)
+from venire.cli.options import JSON, named_stores, with_options
+from venire.cli.verdict_options import Flipped, Merged, Seed, SourceOptions
 
 
+@with_options()
 def audit(
     paths: list[Path] = typer.Argument(
         ...,
@@ -40,11 +24,8 @@ def audit(
         [], "--check", autocompletion=check_names, help="Run this check alone; several times for several."
     ),
     strict: bool = typer.Option(False, "--strict", help="End with exit code 1 when a check worries."),
-    campaign: str | None = CAMPAIGN,
-    mapping: list[str] = MAPPING,
-    values: list[str] = VALUE,
-    where: list[str] = WHERE,
-    cluster: str | None = CLUSTER,
+    *,
+    source: SourceOptions,
     covariate: list[str] = typer.Option(
         [],
         "--covariate",
@@ -54,17 +35,12 @@ def audit(
     level: float = typer.Option(
         0.95, "--level", rich_help_panel=INTERVALS, help="Of intervals and of what is told apart."
     ),
-    merge: OrdersMerge = MERGE,
-    flips: Flips = FLIPS,
+    merge: Merged = "mean",
+    flips: Flipped = "tie",
     bootstrap: int = typer.Option(
         0, "--bootstrap", rich_help_panel=INTERVALS, min=0, help="Redrawn boards for the first place; 0 makes 1000."
     ),
-    seed: int | None = SEED,
-    origin: VerdictOrigin | None = ORIGIN,
-    form: str | None = FORMAT,
-    both_bad: BothBad | None = BOTH_BAD,
-    baseline: str | None = BASELINE,
-    human: str | None = HUMAN,
+    seed: Seed = None,
     as_json: bool = JSON,
 ) -> None:
     """Say when not to believe the leaderboard: every check of the data, with its figure and threshold.
@@ -76,15 +52,12 @@ def audit(
       venire audit votes.csv --check transitivity --check length
       venire audit first --strict                   # exit code 1 when a check worries
     """
-    from venire.cli.options import verdict_source, write_json
+    from venire.cli.options import write_json
     from venire.ratings.inference.options import Options
     from venire.render.audit import show_audit
     from venire.render.screen import console
     from venire.reports.audit.cases import audited
 
-    source = replace(
-        verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline), human=human
-    )
     options = Options(
         merge=merge,
         flips=flips,
@@ -93,7 +66,7 @@ def audit(
         seed=seed or 0,
         covariates=tuple(covariate),
     )
-    found = audited(source, options, check, own_seed=seed is None)
+    found = audited(source.source(paths), options, check, own_seed=seed is None)
     if as_json:
         write_json(found.to_json())
     else:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 import typer.main
 
-from venire.arena.choices import BothBad, TableKind
+from venire.arena.choices import TableKind
 from venire.cli.help import HELP, Verb, VerbGroup
-from venire.cli.options import BOTH_BAD, FORMAT, JSON, MAPPING, VALUE, WHERE, named_store
+from venire.cli.options import JSON, named_store, with_options
+from venire.cli.verdict_options import TableOptions
 
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.texts import Reader
@@ -69,7 +70,7 @@ def table(
       venire import table instructions.csv --kind instructions --store first
       venire import table ratings.csv --kind elo --map elo=arena_elo --store first
     """
-    from venire.cli.options import column_map
+    from venire.cli.verdict_options import column_map
     from venire.orchestrator.run.reparse import screen
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.formats import tables
@@ -85,6 +86,7 @@ def table(
 
 
 @app.command(cls=Verb)
+@with_options()
 def votes(
     paths: list[Path] = typer.Argument(
         ...,
@@ -94,11 +96,8 @@ def votes(
     ),
     name: str = typer.Option(..., "--as", metavar="NAME", help="What these people are called from now on."),
     store: Path = _STORE,
-    mapping: list[str] = MAPPING,
-    values: list[str] = VALUE,
-    where: list[str] = WHERE,
-    form: str | None = FORMAT,
-    both_bad: BothBad | None = BOTH_BAD,
+    *,
+    table: TableOptions,
     as_json: bool = JSON,
 ) -> None:
     """Import what people said of pairs of completions: all of the files, or nothing.
@@ -113,8 +112,8 @@ def votes(
     from dataclasses import asdict
 
     from venire.arena.wording import few, plain
-    from venire.cli.options import column_map, value_map, write_json
-    from venire.cli.options import where as values_by_column
+    from venire.cli.options import write_json
+    from venire.cli.verdict_options import column_map, value_map, where
     from venire.reports.wording import counted
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.votes import add_votes, read_votes
@@ -122,11 +121,11 @@ def votes(
     given = [
         read_votes(
             path,
-            form,
-            mapping=column_map(mapping),
-            values=value_map(values),
-            where=values_by_column(where),
-            both_bad=both_bad or "tie",
+            table.form,
+            mapping=column_map(table.mapping),
+            values=value_map(table.values),
+            where=where(table.where),
+            both_bad=table.both_bad or "tie",
         )
         for path in paths
     ]

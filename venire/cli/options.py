@@ -1,28 +1,81 @@
-"""What several verbs share: declarations of options, readers of their values, the question before money is spent.
-
-Where an option has a few words to choose from, they are those of `arena.choices`, which the library takes too.
-"""
+"""What several verbs share: records of options, single options, and the question before money is spent."""
 
 from __future__ import annotations
 
-import math
+import inspect
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.help import INTERVALS, JUDGMENTS, READ, verdict_formats
 
 if TYPE_CHECKING:
-    from venire.arena.choices import BothBad, VerdictOrigin
     from venire.live.guard import Guard
-    from venire.reports.board.source import Source
     from venire.session import Session
+
+_R = TypeVar("_R")
+
+
+def with_options(**after: str) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    """Give a verb the options of each record that a parameter of it names, and the verb the record with their values.
+
+    An option is a field of the record: `name: Annotated[type, typer.Option(...)] = default`. Options stand in the help
+    where the verb has the record; one named in `after` follows that parameter.
+    """
+
+    def decorate(verb: Callable[..., _R]) -> Callable[..., _R]:
+        hints, records = get_type_hints(verb, include_extras=True), records_of(verb)
+        shown: dict[str, inspect.Parameter] = {}
+        for name, one in inspect.signature(verb).parameters.items():
+            shown |= _options_of(records[name]) if name in records else {name: one.replace(annotation=hints[name])}
+        for name, earlier in after.items():
+            moved, names = shown.pop(name), list(shown)
+            behind = names[names.index(earlier) + 1 :]
+            shown[name] = moved
+            shown |= {other: shown.pop(other) for other in behind}
+
+        @wraps(verb)
+        def call(**given: Any) -> _R:
+            made = {
+                name: record(**{one.name: given.pop(one.name) for one in fields(record)})
+                for name, record in records.items()
+            }
+            return verb(**given, **made)
+
+        parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in shown.values()]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {one.name: one.annotation for one in parameters}
+        return call
+
+    return decorate
+
+
+def records_of(verb: Callable[..., Any]) -> dict[str, Any]:
+    """The records of options that a verb takes, by parameter."""
+    hints = get_type_hints(inspect.unwrap(verb), include_extras=True)
+    return {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+
+
+def _options_of(record: Any) -> dict[str, inspect.Parameter]:
+    """The options of a record, by the names of its fields."""
+    hints = get_type_hints(record, include_extras=True)
+    return {
+        one.name: inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=one.default if one.default_factory is MISSING else one.default_factory(),
+            annotation=hints[one.name],
+        )
+        for one in fields(record)
+    }
+
 
 FILE = typer.Argument(..., help="The campaign file.")
 
@@ -80,88 +133,6 @@ SERVE = typer.Option(
 )
 YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
 
-# Of verdicts to rate or to audit: where they are, how they are read, and how two orders make one judgment.
-CAMPAIGN = typer.Option(None, "--campaign", rich_help_panel=READ, help="Which campaign of a store that has several.")
-MAPPING = typer.Option(
-    [], "--map", rich_help_panel=READ, help="OURS=THEIRS: a column that is called otherwise in the table."
-)
-VALUE = typer.Option(
-    [],
-    "--value",
-    rich_help_panel=READ,
-    metavar="THEIRS=OURS",
-    help="What a table's word for a winner means: model_a, model_b, tie, or nothing.",
-)
-WHERE = typer.Option([], "--where", rich_help_panel=READ, help="COLUMN=VALUE: keep these rows of a table.")
-CLUSTER = typer.Option(
-    None,
-    "--cluster",
-    rich_help_panel=INTERVALS,
-    help="Column whose rows share their noise; default instruction_id, or none.",
-)
-ORIGIN = typer.Option(
-    None, "--origin", rich_help_panel=READ, help="Where a table's verdicts come from; default: recorded."
-)
-FORMAT = typer.Option(
-    None,
-    "--format",
-    autocompletion=verdict_formats,
-    rich_help_panel=READ,
-    help="What the files are; default: guessed from their columns. `venire formats` describes them.",
-)
-BOTH_BAD = typer.Option(
-    None, "--both-bad", rich_help_panel=READ, help="What a verdict that both are bad counts as; default: tie."
-)
-BASELINE = typer.Option(
-    None, "--baseline", rich_help_panel=READ, help="Whom all models met, where the files do not say."
-)
-HUMAN = typer.Option(
-    None,
-    "--human",
-    metavar="NAME",
-    rich_help_panel=READ,
-    help="People whose votes judges are compared with: a group that `venire import votes` named, default the only one; "
-    "of a table a judge.",
-)
-MERGE = typer.Option(
-    "mean", "--merge", rich_help_panel=JUDGMENTS, help="A tie and a win of both orders: half a win, or a tie."
-)
-FLIPS = typer.Option("tie", "--flips", rich_help_panel=JUDGMENTS, help="Orders with opposite winners.")
-SEED = typer.Option(
-    None, "--seed", rich_help_panel=INTERVALS, help="Of all random draws; default: the campaign's own, or 0."
-)
-
-
-def verdict_source(
-    paths: list[Path],
-    campaign: str | None,
-    mapping: list[str],
-    values: list[str],
-    conditions: list[str],
-    cluster: str | None,
-    origin: VerdictOrigin | None,
-    form: str | None,
-    both_bad: BothBad | None,
-    baseline: str | None,
-) -> Source:
-    """What these options name: a store's campaign, or files and how to read them."""
-    from venire.arena.records import Origin
-    from venire.reports.board.source import Source
-
-    return Source(
-        tuple(paths),
-        campaign=campaign,
-        mapping=column_map(mapping),
-        values=value_map(values),
-        where=where(conditions),
-        cluster=cluster,
-        origin=None if origin is None else Origin(origin),
-        form=form,
-        both_bad=both_bad,
-        baseline=baseline,
-    )
-
-
 _ONCE = frozenset(
     {
         "file",
@@ -202,65 +173,6 @@ def page_guard(serve: str | None) -> Guard | None:
     from venire.live.guard import Guard, parse_address
 
     return Guard.of(parse_address(serve))
-
-
-def anchors(pairs: list[str]) -> dict[str, float]:
-    """`--anchor MODEL=ELO` options as Elo points by model; the name may hold an equals sign."""
-    return _numbers(pairs, "--anchor", "MODEL=ELO", "gpt-4=1250", " Elo points")
-
-
-def judge_weights(pairs: list[str]) -> dict[str, float]:
-    """`--judge-weight JUDGE=WEIGHT` options as weights by judge; the name may hold an equals sign."""
-    return _numbers(pairs, "--judge-weight", "JUDGE=WEIGHT", "gpt-4=0.5", "")
-
-
-def _numbers(pairs: list[str], option: str, form: str, example: str, unit: str) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for pair in pairs:
-        name, _, text = pair.rpartition("=")
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if not name or not math.isfinite(number):
-            raise InputError(f"{option} takes {form}, as in {option} {example}, and got {pair!r}")
-        if found.setdefault(name, number) != number:
-            raise InputError(f"{option} gives {name} both {found[name]:g} and {number:g}{unit}; give it one")
-    return found
-
-
-def where(pairs: list[str]) -> dict[str, tuple[str, ...]]:
-    """`--where COLUMN=VALUE` options as values by column; a column of `COLUMN!=VALUE` ends in an exclamation mark."""
-    found: dict[str, tuple[str, ...]] = {}
-    for pair in pairs:
-        column, equals, value = pair.partition("=")
-        if not equals or not column.removesuffix("!"):
-            raise InputError(f"--where takes COLUMN=VALUE or COLUMN!=VALUE, as in --where kind=human, and got {pair!r}")
-        found[column] = (*found.get(column, ()), value)
-    return found
-
-
-def column_map(pairs: list[str]) -> dict[str, str]:
-    """`--map OURS=THEIRS` options as a mapping from our column names to the file's."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        ours, equals, theirs = pair.partition("=")
-        if not equals or not ours or not theirs:
-            raise InputError(f"--map takes OUR_COLUMN=THEIR_COLUMN, as in --map elo=arena_elo, and got {pair!r}")
-        found[ours] = theirs
-    return found
-
-
-def value_map(pairs: list[str]) -> dict[str, str]:
-    """`--value THEIRS=OURS` options as a table's words for winners and ours; a word may hold an equals sign."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        theirs, equals, ours = pair.rpartition("=")
-        if not equals or not theirs:
-            raise InputError(f"--value takes THEIR_WORD=OUR_WORD, as in --value left=model_a, and got {pair!r}")
-        if found.setdefault(theirs, ours) != ours:
-            raise InputError(f"--value gives {theirs} both as {found[theirs]!r} and as {ours!r}; give it one meaning")
-    return found
 
 
 def agree(session: Session, *, yes: bool) -> None:

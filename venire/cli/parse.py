@@ -32,7 +32,8 @@ def parse(
       venire parse --list
     """
     from venire.arena.errors import InputError
-    from venire.cli.options import column_map, write_json
+    from venire.cli.options import write_json
+    from venire.cli.verdict_options import column_map
     from venire.reading import dialect_list, parse_table
     from venire.render.reading import parse_progress, show_dialects, show_parsed
     from venire.render.screen import console

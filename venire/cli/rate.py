@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 
 import typer
 
-from venire.arena.choices import (
-    BattleOrder,
-    BothBad,
-    Flips,
-    OrdersMerge,
-    OwnVotes,
-    PairErrors,
-    Ties,
-    Unranked,
-    VerdictOrigin,
-)
+from venire.arena.choices import Unranked
 from venire.arena.registry import METHODS
-from venire.cli.help import FIGURES, INTERVALS, JUDGMENTS, METHOD, OF_ONE_METHOD, READ, names_of
-from venire.cli.options import (
-    BASELINE,
-    BOTH_BAD,
-    CAMPAIGN,
-    CLUSTER,
-    FLIPS,
-    FORMAT,
-    HUMAN,
-    JSON,
-    MAPPING,
-    MERGE,
-    ORIGIN,
-    SEED,
-    VALUE,
-    WHERE,
-    named_stores,
-)
+from venire.cli.help import METHOD, READ, names_of
+from venire.cli.options import JSON, named_stores, with_options
 from venire.cli.report import write_report
+from venire.cli.verdict_options import FigureOptions, RatingOptions, SourceOptions
 
 
-class HabitChoice(StrEnum):
-    """`arena.choices.Habit` as an enumeration, since typer takes no list of a Literal."""
-
-    POSITION = "position"
-    TIES = "ties"
-
-
+@with_options(human="accuracy_baseline", cluster="replicates")
 def rate(
     paths: list[Path] = typer.Argument(
         ...,
@@ -68,14 +35,8 @@ def rate(
         False, "--compare", rich_help_panel=METHOD, help="Methods side by side: those named, or all that apply."
     ),
     as_json: bool = JSON,
-    campaign: str | None = CAMPAIGN,
-    mapping: list[str] = MAPPING,
-    values: list[str] = VALUE,
-    where: list[str] = WHERE,
-    origin: VerdictOrigin | None = ORIGIN,
-    form: str | None = FORMAT,
-    both_bad: BothBad | None = BOTH_BAD,
-    baseline: str | None = BASELINE,
+    *,
+    source: SourceOptions,
     unranked: Unranked = typer.Option(
         "below",
         "--unranked",
@@ -94,92 +55,10 @@ def rate(
         rich_help_panel=READ,
         help="Where answers were graded: the share that guessing gets right; models not above it are filtered.",
     ),
-    human: str | None = HUMAN,
-    own: OwnVotes = typer.Option(
-        "include", "--own", rich_help_panel=JUDGMENTS, help="What judges that are models say of themselves."
-    ),
-    judge_weight: list[str] = typer.Option(
-        [], "--judge-weight", rich_help_panel=JUDGMENTS, help="JUDGE=WEIGHT: what a judge's verdicts count; others 1."
-    ),
-    ridge: float | None = typer.Option(
-        None,
-        "--ridge",
-        rich_help_panel=METHOD,
-        help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's.",
-    ),
-    anchor: list[str] = typer.Option(
-        [], "--anchor", rich_help_panel=METHOD, help="MODEL=ELO: hold this model at this rating."
-    ),
-    merge: OrdersMerge = MERGE,
-    flips: Flips = FLIPS,
-    ties: Ties = typer.Option("half", "--ties", rich_help_panel=JUDGMENTS, help="What a tie counts as."),
-    bootstrap: int = typer.Option(
-        0, "--bootstrap", rich_help_panel=INTERVALS, min=0, help="Replicates for intervals; 0: by formula."
-    ),
-    cluster: str | None = CLUSTER,
-    errors: PairErrors | None = typer.Option(
-        None, "--errors", rich_help_panel=INTERVALS, help="Standard errors; default: cluster, where there are any."
-    ),
-    level: float = typer.Option(0.95, "--level", rich_help_panel=INTERVALS, help="Of the intervals."),
-    seed: int | None = SEED,
-    covariate: list[str] = typer.Option(
-        [],
-        "--covariate",
-        rich_help_panel=METHOD,
-        help="covariates: a column, or position; of a store also length, headers, bold, lists, same-family.",
-    ),
-    restarts: int = typer.Option(
-        0, "--restarts", rich_help_panel=OF_ONE_METHOD, min=0, help="am-elo: this many more starts, from the seed."
-    ),
-    habit: list[HabitChoice] = typer.Option(
-        [], "--habit", rich_help_panel=OF_ONE_METHOD, help="am-elo: habits of each judge to fit beside its ability."
-    ),
-    ability_ridge: float = typer.Option(
-        0.0, "--ability-ridge", rich_help_panel=OF_ONE_METHOD, help="am-elo: lambda of lambda/2 (ability - 1)^2."
-    ),
-    least_verdicts: int = typer.Option(
-        50, "--least-verdicts", rich_help_panel=OF_ONE_METHOD, help="stable-arena: judges with fewer are left out."
-    ),
-    least_ability: float = typer.Option(
-        0.0, "--least-ability", rich_help_panel=OF_ONE_METHOD, help="stable-arena: judges at or below it are left out."
-    ),
-    until_stable: bool = typer.Option(
-        False, "--until-stable", rich_help_panel=OF_ONE_METHOD, help="stable-arena: fit again until nobody is left out."
-    ),
-    seconds: float = typer.Option(
-        60.0, "--seconds", rich_help_panel=OF_ONE_METHOD, help="kemeny: time to prove the order in."
-    ),
-    order: BattleOrder = typer.Option(
-        "shuffled",
-        "--order",
-        rich_help_panel=OF_ONE_METHOD,
-        help="elo: battles in many drawn orders, or in the given one (rows of a file, times of a store).",
-    ),
-    folds: int = typer.Option(
-        0, "--folds", rich_help_panel=FIGURES, help="Predict each of so many parts from the others: MSE, AUC, log loss."
-    ),
-    steady: float = typer.Option(
-        0.0, "--steady", rich_help_panel=FIGURES, help="Perturb the verdicts of this share of judges in four ways."
-    ),
-    contrast: tuple[str, str] = typer.Option(
-        ("", ""),
-        "--contrast",
-        show_default=False,
-        metavar="A B",
-        rich_help_panel=FIGURES,
-        help="Two models: their difference and what it needs.",
-    ),
-    half_width: float | None = typer.Option(
-        None, "--half-width", rich_help_panel=FIGURES, help="Of the contrast, in Elo points: battles until then."
-    ),
-    positions: bool = typer.Option(
-        False, "--positions", rich_help_panel=FIGURES, help="Audit battles shown several times in each order."
-    ),
+    rating: RatingOptions,
+    figures: FigureOptions,
     report: Path | None = typer.Option(
         None, "--report", metavar="FILE", help="Also write a report: .html, .md or .json (venire report)."
-    ),
-    people: bool = typer.Option(
-        False, "--people", rich_help_panel=FIGURES, help="Rankings of single instructions against the reference."
     ),
 ) -> None:
     """Rate the models and measure the judges.
@@ -193,45 +72,20 @@ def rate(
       venire rate first --compare --reference people.csv
     """
     from venire.arena.errors import InputError
-    from venire.cli.options import anchors, judge_weights, verdict_source, write_json
-    from venire.ratings.inference.options import Options
+    from venire.cli.options import write_json
     from venire.render.board import show_board, show_comparison
     from venire.render.figures import show_figures
     from venire.render.screen import console, show_pages_hint
     from venire.reports.board.rate import read
-    from venire.reports.board.source import is_store
-    from venire.reports.figures import Figures
 
-    source = verdict_source(paths, campaign, mapping, values, where, cluster, origin, form, both_bad, baseline)
-    source = replace(source, reference=reference, unranked=unranked, human=human)
-    verdicts = read(source, covariate, in_order=order == "given")
-    options = Options(
-        merge=merge,
-        flips=flips,
-        ties=ties,
-        ridge=ridge,
-        anchors=anchors(anchor),
-        errors=errors,
-        replicates=bootstrap,
-        seed=verdicts.seed if seed is None else seed,
-        level=level,
-        covariates=tuple(covariate),
-        own_votes=own,
-        judge_weights=judge_weights(judge_weight),
-        restarts=restarts,
-        habits=tuple(dict.fromkeys(one.value for one in habit)),
-        ability_ridge=ability_ridge,
-        least_verdicts=least_verdicts,
-        least_ability=least_ability,
-        until_stable=until_stable,
-        seconds=seconds,
-        order=order,
-    )
+    read_from = source.source(paths, reference=reference, unranked=unranked)
+    verdicts = read(read_from, rating.covariates, in_order=rating.order == "given")
+    options = rating.options(verdicts.seed)
     if report is not None:
         _refuse_for_report(method, compare)
-    figures = Figures(folds, steady, contrast if any(contrast) else None, half_width, positions, people)
+    asked = figures.figures()
     if compare:
-        if figures != Figures():
+        if figures != FigureOptions():
             raise InputError("--compare shows ratings alone: leave --folds, --steady, --contrast and the like out")
         comparison = verdicts.compare(method, options)
         if as_json:
@@ -241,17 +95,17 @@ def rate(
         return
     if len(method) > 1:
         raise InputError("--method was given more than once: add --compare to see methods side by side")
-    board = verdicts.board(method[0] if method else None, options, accuracy_baseline=accuracy_baseline, figures=figures)
+    board = verdicts.board(method[0] if method else None, options, accuracy_baseline=accuracy_baseline, figures=asked)
     if as_json:
         write_json(board.to_json())
     else:
         screen = console()
         show_board(screen, board)
         show_figures(screen, board.diagnostics)
-        if is_store(source.paths[0]):
-            show_pages_hint(console(stderr=True), source.paths[0])
+        if read_from.store is not None:
+            show_pages_hint(console(stderr=True), read_from.store)
     if report is not None:
-        write_report(source, report, None, options=options, made=(verdicts, board))
+        write_report(read_from, report, None, options=options, made=(verdicts, board))
 
 
 def _refuse_for_report(methods: list[str], compare: bool) -> None:

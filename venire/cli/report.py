@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from venire.arena.choices import BothBad, VerdictOrigin
 from venire.arena.hints import command_words
 from venire.arena.registry import METHODS
 from venire.cli.help import METHOD, READ, names_of, verdict_formats
-from venire.cli.options import (
-    BASELINE,
-    BOTH_BAD,
-    CAMPAIGN,
-    CLUSTER,
-    HUMAN,
-    MAPPING,
-    ORIGIN,
-    VALUE,
-    WHERE,
-    named_stores,
-)
+from venire.cli.options import named_stores, with_options
+from venire.cli.verdict_options import SourceOptions
 
 if TYPE_CHECKING:
     from venire.ratings.inference.options import Options
     from venire.reports.board.board import Board
-    from venire.reports.board.source import Source
+    from venire.reports.board.source import VerdictSource
     from venire.reports.board.verdicts import Verdicts
 
 
@@ -40,6 +30,22 @@ class ReportForm(StrEnum):
     JSON = "json"
 
 
+@dataclass(frozen=True)
+class ReportedSource(SourceOptions):
+    """A source whose format is `--file-format`, since `--format` is the report's own."""
+
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--file-format",
+            rich_help_panel=READ,
+            autocompletion=verdict_formats,
+            help="The format of the files that are read; default: by their columns.",
+        ),
+    ] = None
+
+
+@with_options()
 def report(
     paths: list[Path] = typer.Argument(
         ...,
@@ -49,7 +55,7 @@ def report(
         "another format, as of `venire rate`.",
     ),
     out: Path | None = typer.Option(None, "--out", "-o", help="The file to write; - is standard output."),
-    form: ReportForm | None = typer.Option(
+    output: ReportForm | None = typer.Option(
         None, "--format", help="Default: by the end of the file's name, else html; md is for a pull request."
     ),
     method: str | None = typer.Option(
@@ -67,22 +73,8 @@ def report(
     figures: Path | None = typer.Option(
         None, "--figures", metavar="FOLDER", help="Also each chart there: SVG, PNG and its Vega-Lite specification."
     ),
-    campaign: str | None = CAMPAIGN,
-    mapping: list[str] = MAPPING,
-    values: list[str] = VALUE,
-    where: list[str] = WHERE,
-    cluster: str | None = CLUSTER,
-    origin: VerdictOrigin | None = ORIGIN,
-    file_format: str | None = typer.Option(
-        None,
-        "--file-format",
-        rich_help_panel=READ,
-        autocompletion=verdict_formats,
-        help="The format of the files that are read; default: by their columns.",
-    ),
-    both_bad: BothBad | None = BOTH_BAD,
-    baseline: str | None = BASELINE,
-    human: str | None = HUMAN,
+    *,
+    source: ReportedSource,
 ) -> None:
     """Write a report: who leads, how certain that is, by which judges, at what cost, and what to doubt.
 
@@ -98,35 +90,32 @@ def report(
     from dataclasses import replace
 
     from venire.arena.errors import InputError
-    from venire.cli.options import verdict_source
 
-    source = replace(
-        verdict_source(paths, campaign, mapping, values, where, cluster, origin, file_format, both_bad, baseline),
-        human=human,
-    )
+    read_from = source.source(paths)
     if against_campaign is not None and against is None:
         raise InputError("--against-campaign names a campaign of a store: name the store with --against PATH")
     earlier = None
     if against is not None:
-        earlier = replace(source, paths=(named_stores([against])[0],), campaign=against_campaign or source.campaign)
+        store = named_stores([against])[0]
+        earlier = replace(read_from, paths=(store,), campaign=against_campaign or source.campaign)
     with command_words(form="--file-format"):
-        write_report(source, out, form, method=method, before=earlier)
+        write_report(read_from, out, output, method=method, before=earlier)
         if figures is not None:
             from venire.reporting.figures import write_figures
 
-            drawn = write_figures(source, figures, method=method)
+            drawn = write_figures(read_from, figures, method=method)
             typer.echo(f"{figures}: {', '.join(drawn)}", err=True)
 
 
 def write_report(
-    source: Source,
+    source: VerdictSource,
     out: Path | None,
     form: ReportForm | None,
     *,
     method: str | None = None,
     options: Options | None = None,
     made: tuple[Verdicts, Board] | None = None,
-    before: Source | None = None,
+    before: VerdictSource | None = None,
 ) -> None:
     """Make a report and write it to a file or to standard output.
 
@@ -167,7 +156,7 @@ def _form_of(out: Path | None) -> ReportForm:
 
 
 def _document(
-    source: Source, method: str | None, options: Options | None, made: tuple[Verdicts, Board] | None
+    source: VerdictSource, method: str | None, options: Options | None, made: tuple[Verdicts, Board] | None
 ) -> dict[str, Any]:
     import shlex
     import sys

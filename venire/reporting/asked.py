@@ -7,28 +7,26 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from venire.arena.hints import option_name
 from venire.arena.wording import few, interval_text
 from venire.ratings.inference.options import Options, option_flag
-from venire.reports.board.source import Source
+from venire.reports.board.source import VerdictSource
 from venire.reports.wording import counted, open_intervals_text, pairs_asked_text
-
-_FLAGS = {"mapping": "--map", "values": "--value", "form": "--format"}
-"""Of a source, where the command line calls a field otherwise."""
 
 _OTHERS_SAY = frozenset({"paths", "campaign"})
 _MAX_NAMED = 5
 
 
-def asked_options(source: Source, options: Options | None) -> list[str]:
+def asked_options(source: VerdictSource, options: Options | None) -> list[str]:
     """The options that are not at their defaults, as the command line spells them; the seed stands elsewhere.
 
-    >>> asked_options(Source((Path("votes.csv"),), where={"kind": ("human",)}), Options(level=0.9))
+    >>> asked_options(VerdictSource((Path("votes.csv"),), where={"kind": ("human",)}), Options(level=0.9))
     ['--where kind=human', '--level 0.9']
     """
-    plain = Source(())
+    plain = VerdictSource(())
     found = [
-        _spelt(_FLAGS.get(one.name, "--" + one.name.replace("_", "-")), getattr(source, one.name))
-        for one in fields(Source)
+        _spelt(option_name(one.name), getattr(source, one.name))
+        for one in fields(VerdictSource)
         if one.name not in _OTHERS_SAY and getattr(source, one.name) != getattr(plain, one.name)
     ]
     if options is not None:

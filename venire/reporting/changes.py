@@ -15,12 +15,12 @@ from venire.arena.errors import InputError
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.reports.board.rate import read
-from venire.reports.board.source import Source
+from venire.reports.board.source import VerdictSource
 from venire.reports.board.verdicts import Verdicts
 from venire.reports.wording import counted
 
 
-def changes_section(source: Source, before: Source, method: str, level: float) -> dict[str, Any]:
+def changes_section(source: VerdictSource, before: VerdictSource, method: str, level: float) -> dict[str, Any]:
     """Each model of both, rated in each by its battles against the models of both, and the difference.
 
     Intervals are those of a difference of two independent ratings; what they leave out is said, and no change is called
@@ -63,7 +63,7 @@ _LEFT_OUT = (
 )
 
 
-def _named(source: Source) -> str:
+def _named(source: VerdictSource) -> str:
     """The file of a source and, where one was asked for, its campaign."""
     return Path(str(source.paths[0])).name + ("" if source.campaign is None else f", campaign {source.campaign}")
 

@@ -26,7 +26,7 @@ from venire.reporting.sentences import DEFINITIONS, answer, short
 from venire.reports.audit.cases import case_of, case_of_campaign
 from venire.reports.board.board import Board
 from venire.reports.board.rate import read
-from venire.reports.board.source import Source, is_store
+from venire.reports.board.source import VerdictSource
 from venire.reports.board.stored import choose_campaign, select_in_campaign
 from venire.reports.board.verdicts import Verdicts
 from venire.reports.chart_data import cost_rows
@@ -47,7 +47,7 @@ _MAX_CATEGORIES = 16
 
 
 def report_document(
-    source: Source,
+    source: VerdictSource,
     *,
     method: str | None = None,
     options: Options | None = None,
@@ -60,21 +60,21 @@ def report_document(
     `made` the report is of these verdicts and of this board, with the figures that were asked for beside it. A section
     about which there is nothing to say is None, and `left_out` says why. Raises InputError as `venire.rate` does.
 
-    >>> report_document(Source((Path("campaign.duckdb"),)))["answer"]["leader"]
+    >>> report_document(VerdictSource((Path("campaign.duckdb"),)))["answer"]["leader"]
     'strong'
     """
     verdicts = read(source, () if options is None else options.covariates) if made is None else made[0]
     verdicts.refuse_grades_alone()
     board = verdicts.board(method, options) if made is None else made[1]
-    if not is_store(source.paths[0]):
+    if source.store is None:
         return _document(source, verdicts, board, options, command, None, None)
-    with reading(source.paths[0]) as store:
+    with reading(source.store) as store:
         campaign = choose_campaign(store, source.campaign)
         return _document(source, verdicts, board, options, command, store, campaign)
 
 
 def _document(
-    source: Source,
+    source: VerdictSource,
     verdicts: Verdicts,
     rated: Board,
     asked: Options | None,
@@ -159,7 +159,7 @@ def _leave_out(left_out: list[dict[str, str]], what: str, why: str) -> None:
     left_out.append({"what": what, "why": why})
 
 
-def _title(source: Source, campaign: frames.CampaignRow | None) -> str:
+def _title(source: VerdictSource, campaign: frames.CampaignRow | None) -> str:
     return Path(str(source.paths[0])).name if campaign is None else campaign.name
 
 
@@ -263,7 +263,7 @@ def _kappa(one: Mapping[str, Any]) -> float | None:
 
 
 def _audit(
-    source: Source,
+    source: VerdictSource,
     verdicts: Verdicts,
     store: Store | None,
     campaign: frames.CampaignRow | None,

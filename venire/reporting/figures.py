@@ -14,12 +14,12 @@ from venire.arena.wording import plain
 from venire.pages.charts import drawer, picture
 from venire.ratings.inference.options import Options
 from venire.reports.board.rate import read
-from venire.reports.board.source import Source
+from venire.reports.board.source import VerdictSource
 from venire.reports.charts import CHART_KINDS
 
 
 def write_figures(
-    source: Source, folder: Path, *, method: str | None = None, options: Options | None = None
+    source: VerdictSource, folder: Path, *, method: str | None = None, options: Options | None = None
 ) -> tuple[str, ...]:
     """Draw each chart that a board has data for as SVG and PNG, with its Vega-Lite specification; the kinds drawn.
 

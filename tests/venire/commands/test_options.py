@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import get_args
+import inspect
+from dataclasses import fields, make_dataclass
+from functools import wraps
+from itertools import chain
+from typing import Annotated, Any, get_args
 
 import pytest
+import typer
+from typer.main import get_command
 
+import venire as vn
 from venire.arena.choices import Habit
 from venire.arena.errors import InputError
-from venire.cli.options import anchors, where
-from venire.cli.rate import HabitChoice
+from venire.arena.hints import option_name
+from venire.cli import app
+from venire.cli.help import Verb
+from venire.cli.options import records_of, with_options
+from venire.cli.verdict_options import FigureOptions, HabitChoice, RatingOptions, SourceOptions, anchors, where
+from venire.reports.board.source import SourceKeywords, VerdictSource
+from venire.reports.figures import Figures
 
 
 def test_an_anchor_is_a_model_and_its_rating_and_the_name_may_hold_an_equals_sign() -> None:
@@ -43,3 +55,62 @@ def test_a_condition_without_a_column_is_refused(given: str) -> None:
 
 def test_every_habit_of_judges_can_be_named_on_the_command_line() -> None:
     assert [one.value for one in HabitChoice] == list(get_args(Habit))
+
+
+VERBS: dict[str, Any] = dict(get_command(app).commands)  # type: ignore[attr-defined]
+VERBS["votes"] = VERBS["import"].get_command(None, "votes")
+TAKERS = [
+    pytest.param(verb, name, record, id=f"{verb} {name}")
+    for verb, command in VERBS.items()
+    for name, record in records_of(command.callback).items()
+]
+
+
+def test_the_verbs_that_read_verdicts_take_one_record() -> None:
+    takers = {verb for verb, _, record in (one.values for one in TAKERS) if issubclass(record, SourceOptions)}
+    assert takers == {"rate", "audit", "report"}
+
+
+@pytest.mark.parametrize(("verb", "name", "record"), TAKERS)
+def test_an_option_that_is_added_to_a_record_is_one_of_each_verb_that_takes_it(
+    verb: str, name: str, record: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shade = Annotated[str, typer.Option("--shade", help="Added.")]
+    copy = make_dataclass("Copy", [("shade", shade, "plain")], bases=(record,), frozen=True)
+    taken: dict[str, Any] = {}
+    function = inspect.unwrap(VERBS[verb].callback)
+    monkeypatch.setitem(function.__annotations__, name, copy)
+
+    @with_options()
+    @wraps(function)
+    def copied(**given: Any) -> None:
+        taken.update(given)
+
+    one_verb = typer.Typer(add_completion=False, rich_markup_mode=None)
+    one_verb.command(verb, cls=Verb)(copied)
+    command = get_command(one_verb)
+    needed = [one for one in command.params if one.required]
+    words = chain(*(["x"] if one.param_type_name == "argument" else [one.opts[-1], "x"] for one in needed))
+    given = command.make_context(verb, [*words, "--shade", "dark"])
+    copied(**given.params)
+    assert taken[name].shade == "dark"
+    (shown,) = [one.get_help_record(given) for one in command.params if "--shade" in one.opts]
+    assert shown[1].startswith("Added.")
+
+
+def test_each_setting_of_a_source_is_an_option_and_a_keyword() -> None:
+    options = {one.name for one in fields(SourceOptions)}
+    assert options == set(SourceKeywords.__annotations__)
+    assert options | {"paths", "reference", "unranked"} == {one.name for one in fields(VerdictSource)}
+    for function in (vn.rate, vn.compare, vn.audit):
+        assert options <= inspect.signature(function).parameters.keys()
+    spelt = {one.name: one.opts[0] for one in VERBS["rate"].params}
+    assert {name: option_name(name) for name in options} == {name: spelt[name] for name in options}
+    rating, figures = ({one.name for one in fields(record)} for record in (RatingOptions, FigureOptions))
+    assert rating == {one.name for one in fields(vn.Options)}
+    assert figures == {one.name for one in fields(Figures)}
+
+
+def test_a_keyword_that_there_is_not_is_refused() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        vn.rate([{"model_a": "oak", "model_b": "elm", "winner": "tie"}], colour="red")  # type: ignore[call-arg]

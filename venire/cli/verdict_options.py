@@ -1,0 +1,374 @@
+"""The options of verbs that read verdicts, as records: where verdicts come from, how they are rated, which figures.
+
+A field is an option; a verb takes a record by `with_options`. Where an option has a few words to choose from, they are
+those of `arena.choices`, which the library takes too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from venire.arena.choices import (
+    BattleOrder,
+    BothBad,
+    Flips,
+    OrdersMerge,
+    OwnVotes,
+    PairErrors,
+    Ties,
+    VerdictOrigin,
+)
+from venire.arena.errors import InputError
+from venire.cli.help import FIGURES, INTERVALS, JUDGMENTS, METHOD, OF_ONE_METHOD, READ, verdict_formats
+
+if TYPE_CHECKING:
+    from venire.ratings.inference.options import Options
+    from venire.reports.board.source import VerdictSource
+    from venire.reports.figures import Figures
+
+Campaign = Annotated[
+    str | None, typer.Option("--campaign", rich_help_panel=READ, help="Which campaign of a store that has several.")
+]
+Mapped = Annotated[
+    list[str],
+    typer.Option("--map", rich_help_panel=READ, help="OURS=THEIRS: a column that is called otherwise in the table."),
+]
+Values = Annotated[
+    list[str],
+    typer.Option(
+        "--value",
+        rich_help_panel=READ,
+        metavar="THEIRS=OURS",
+        help="What a table's word for a winner means: model_a, model_b, tie, or nothing.",
+    ),
+]
+Where = Annotated[
+    list[str], typer.Option("--where", rich_help_panel=READ, help="COLUMN=VALUE: keep these rows of a table.")
+]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        autocompletion=verdict_formats,
+        rich_help_panel=READ,
+        help="What the files are; default: guessed from their columns. `venire formats` describes them.",
+    ),
+]
+BadTies = Annotated[
+    BothBad | None,
+    typer.Option("--both-bad", rich_help_panel=READ, help="What a verdict that both are bad counts as; default: tie."),
+]
+Merged = Annotated[
+    OrdersMerge,
+    typer.Option("--merge", rich_help_panel=JUDGMENTS, help="A tie and a win of both orders: half a win, or a tie."),
+]
+Flipped = Annotated[Flips, typer.Option("--flips", rich_help_panel=JUDGMENTS, help="Orders with opposite winners.")]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", rich_help_panel=INTERVALS, help="Of all random draws; default: the campaign's own, or 0."),
+]
+
+
+class HabitChoice(StrEnum):
+    """`arena.choices.Habit` as an enumeration, since typer takes no list of a Literal."""
+
+    POSITION = "position"
+    TIES = "ties"
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table of verdicts is read."""
+
+    mapping: Mapped = field(default_factory=list)
+    values: Values = field(default_factory=list)
+    where: Where = field(default_factory=list)
+    form: Form = None
+    both_bad: BadTies = None
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Where verdicts come from, and how they are read: fields of `VerdictSource`."""
+
+    campaign: Campaign = None
+    mapping: Mapped = field(default_factory=list)
+    values: Values = field(default_factory=list)
+    where: Where = field(default_factory=list)
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            rich_help_panel=INTERVALS,
+            help="Column whose rows share their noise; default instruction_id, or none.",
+        ),
+    ] = None
+    origin: Annotated[
+        VerdictOrigin | None,
+        typer.Option("--origin", rich_help_panel=READ, help="Where a table's verdicts come from; default: recorded."),
+    ] = None
+    form: Form = None
+    both_bad: BadTies = None
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", rich_help_panel=READ, help="Whom all models met, where the files do not say."),
+    ] = None
+    human: Annotated[
+        str | None,
+        typer.Option(
+            "--human",
+            metavar="NAME",
+            rich_help_panel=READ,
+            help="People whose votes judges are compared with: a group that `venire import votes` named, default the "
+            "only one; of a table a judge.",
+        ),
+    ] = None
+
+    def source(self, paths: Sequence[Path], **more: Any) -> VerdictSource:
+        """What these options name: a store's campaign, or files and how to read them; `more` are other fields."""
+        from venire.arena.records import Origin
+        from venire.reports.board.source import VerdictSource
+
+        read = {
+            "mapping": column_map(self.mapping),
+            "values": value_map(self.values),
+            "where": where(self.where),
+            "origin": None if self.origin is None else Origin(self.origin),
+        }
+        return VerdictSource.of(paths, **vars(self) | read | more)
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """How verdicts become ratings: fields of `ratings.inference.options.Options`."""
+
+    own_votes: Annotated[
+        OwnVotes,
+        typer.Option("--own", rich_help_panel=JUDGMENTS, help="What judges that are models say of themselves."),
+    ] = "include"
+    judge_weights: Annotated[
+        list[str],
+        typer.Option(
+            "--judge-weight",
+            rich_help_panel=JUDGMENTS,
+            help="JUDGE=WEIGHT: what a judge's verdicts count; others 1.",
+        ),
+    ] = field(default_factory=list)
+    ridge: Annotated[
+        float | None,
+        typer.Option(
+            "--ridge",
+            rich_help_panel=METHOD,
+            help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's.",
+        ),
+    ] = None
+    anchors: Annotated[
+        list[str],
+        typer.Option("--anchor", rich_help_panel=METHOD, help="MODEL=ELO: hold this model at this rating."),
+    ] = field(default_factory=list)
+    merge: Merged = "mean"
+    flips: Flipped = "tie"
+    ties: Annotated[Ties, typer.Option("--ties", rich_help_panel=JUDGMENTS, help="What a tie counts as.")] = "half"
+    replicates: Annotated[
+        int,
+        typer.Option("--bootstrap", rich_help_panel=INTERVALS, min=0, help="Replicates for intervals; 0: by formula."),
+    ] = 0
+    errors: Annotated[
+        PairErrors | None,
+        typer.Option(
+            "--errors", rich_help_panel=INTERVALS, help="Standard errors; default: cluster, where there are any."
+        ),
+    ] = None
+    level: Annotated[float, typer.Option("--level", rich_help_panel=INTERVALS, help="Of the intervals.")] = 0.95
+    seed: Seed = None
+    covariates: Annotated[
+        list[str],
+        typer.Option(
+            "--covariate",
+            rich_help_panel=METHOD,
+            help="covariates: a column, or position; of a store also length, headers, bold, lists, same-family.",
+        ),
+    ] = field(default_factory=list)
+    restarts: Annotated[
+        int,
+        typer.Option(
+            "--restarts", rich_help_panel=OF_ONE_METHOD, min=0, help="am-elo: this many more starts, from the seed."
+        ),
+    ] = 0
+    habits: Annotated[
+        list[HabitChoice],
+        typer.Option(
+            "--habit", rich_help_panel=OF_ONE_METHOD, help="am-elo: habits of each judge to fit beside its ability."
+        ),
+    ] = field(default_factory=list)
+    ability_ridge: Annotated[
+        float,
+        typer.Option(
+            "--ability-ridge", rich_help_panel=OF_ONE_METHOD, help="am-elo: lambda of lambda/2 (ability - 1)^2."
+        ),
+    ] = 0.0
+    least_verdicts: Annotated[
+        int,
+        typer.Option(
+            "--least-verdicts", rich_help_panel=OF_ONE_METHOD, help="stable-arena: judges with fewer are left out."
+        ),
+    ] = 50
+    least_ability: Annotated[
+        float,
+        typer.Option(
+            "--least-ability",
+            rich_help_panel=OF_ONE_METHOD,
+            help="stable-arena: judges at or below it are left out.",
+        ),
+    ] = 0.0
+    until_stable: Annotated[
+        bool,
+        typer.Option(
+            "--until-stable",
+            rich_help_panel=OF_ONE_METHOD,
+            help="stable-arena: fit again until nobody is left out.",
+        ),
+    ] = False
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", rich_help_panel=OF_ONE_METHOD, help="kemeny: time to prove the order in."),
+    ] = 60.0
+    order: Annotated[
+        BattleOrder,
+        typer.Option(
+            "--order",
+            rich_help_panel=OF_ONE_METHOD,
+            help="elo: battles in many drawn orders, or in the given one (rows of a file, times of a store).",
+        ),
+    ] = "shuffled"
+
+    def options(self, seed: int) -> Options:
+        """The options of a rating method; `seed` is that of the campaign, for where none was given."""
+        from venire.ratings.inference.options import Options
+
+        read = {
+            "anchors": anchors(self.anchors),
+            "judge_weights": judge_weights(self.judge_weights),
+            "seed": seed if self.seed is None else self.seed,
+            "covariates": tuple(self.covariates),
+            "habits": tuple(dict.fromkeys(habit.value for habit in self.habits)),
+        }
+        return Options(**vars(self) | read)
+
+
+@dataclass(frozen=True)
+class FigureOptions:
+    """Figures beside a board: fields of `reports.figures.Figures`."""
+
+    folds: Annotated[
+        int,
+        typer.Option(
+            "--folds",
+            rich_help_panel=FIGURES,
+            help="Predict each of so many parts from the others: MSE, AUC, log loss.",
+        ),
+    ] = 0
+    steady: Annotated[
+        float,
+        typer.Option(
+            "--steady", rich_help_panel=FIGURES, help="Perturb the verdicts of this share of judges in four ways."
+        ),
+    ] = 0.0
+    contrast: Annotated[
+        tuple[str, str],
+        typer.Option(
+            "--contrast",
+            show_default=False,
+            metavar="A B",
+            rich_help_panel=FIGURES,
+            help="Two models: their difference and what it needs.",
+        ),
+    ] = ("", "")
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            "--half-width", rich_help_panel=FIGURES, help="Of the contrast, in Elo points: battles until then."
+        ),
+    ] = None
+    positions: Annotated[
+        bool,
+        typer.Option("--positions", rich_help_panel=FIGURES, help="Audit battles shown several times in each order."),
+    ] = False
+    people: Annotated[
+        bool,
+        typer.Option(
+            "--people", rich_help_panel=FIGURES, help="Rankings of single instructions against the reference."
+        ),
+    ] = False
+
+    def figures(self) -> Figures:
+        """What `reports.figures.figures_of` is asked for."""
+        from venire.reports.figures import Figures
+
+        return Figures(**vars(self) | {"contrast": self.contrast if any(self.contrast) else None})
+
+
+def anchors(pairs: list[str]) -> dict[str, float]:
+    """`--anchor MODEL=ELO` options as Elo points by model; the name may hold an equals sign."""
+    return _numbers(pairs, "--anchor", "MODEL=ELO", "gpt-4=1250", " Elo points")
+
+
+def judge_weights(pairs: list[str]) -> dict[str, float]:
+    """`--judge-weight JUDGE=WEIGHT` options as weights by judge; the name may hold an equals sign."""
+    return _numbers(pairs, "--judge-weight", "JUDGE=WEIGHT", "gpt-4=0.5", "")
+
+
+def _numbers(pairs: list[str], option: str, form: str, example: str, unit: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for pair in pairs:
+        name, _, text = pair.rpartition("=")
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not name or not math.isfinite(number):
+            raise InputError(f"{option} takes {form}, as in {option} {example}, and got {pair!r}")
+        if found.setdefault(name, number) != number:
+            raise InputError(f"{option} gives {name} both {found[name]:g} and {number:g}{unit}; give it one")
+    return found
+
+
+def where(pairs: list[str]) -> dict[str, tuple[str, ...]]:
+    """`--where COLUMN=VALUE` options as values by column; a column of `COLUMN!=VALUE` ends in an exclamation mark."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals or not column.removesuffix("!"):
+            raise InputError(f"--where takes COLUMN=VALUE or COLUMN!=VALUE, as in --where kind=human, and got {pair!r}")
+        found[column] = (*found.get(column, ()), value)
+    return found
+
+
+def column_map(pairs: list[str]) -> dict[str, str]:
+    """`--map OURS=THEIRS` options as a mapping from our column names to the file's."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        ours, equals, theirs = pair.partition("=")
+        if not equals or not ours or not theirs:
+            raise InputError(f"--map takes OUR_COLUMN=THEIR_COLUMN, as in --map elo=arena_elo, and got {pair!r}")
+        found[ours] = theirs
+    return found
+
+
+def value_map(pairs: list[str]) -> dict[str, str]:
+    """`--value THEIRS=OURS` options as a table's words for winners and ours; a word may hold an equals sign."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        theirs, equals, ours = pair.rpartition("=")
+        if not equals or not theirs:
+            raise InputError(f"--value takes THEIR_WORD=OUR_WORD, as in --value left=model_a, and got {pair!r}")
+        if found.setdefault(theirs, ours) != ours:
+            raise InputError(f"--value gives {theirs} both as {found[theirs]!r} and as {ours!r}; give it one meaning")
+    return found

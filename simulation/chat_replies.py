@@ -120,8 +120,7 @@ def _words(text: str) -> list[str]:
 
 def remarks(profile: Profile, seed: int, found: Sequence[KnownCompletion], repeat: int, tokens: int) -> str:
     """Remarks in random order with a length of `tokens` tokens (or all of them once, if that is shorter)."""
-    first, second = found
-    shown = f"{first.instruction_id}|{first.model}|{second.model}"
+    shown = "|".join([found[0].instruction_id, *(known.model for known in found)])
     drawn = uniform_of(f"{seed}|reasons|{profile.name}|{shown}|{repeat}")
     start = int(drawn * len(_ORDERS))
     enough = bisect_left(_LENGTHS[start], tokens / tokens_per_character()) + 1

@@ -38,14 +38,12 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 from venire.arena.scale import LOGITS_PER_POINT
-from venire.judges.prompts import answer_labels
 from venire.judges.protocols.criteria import CRITERIA
 from venire.simulation.answer_key import AnswerKey, KnownCompletion
 from venire.simulation.chat_replies import (
     UNREADABLE,
     JudgeReply,
     Logprobs,
-    fallible_reply,
     remarks,
     timed_reply,
     truncate_reply,
@@ -259,8 +257,20 @@ def _verdict(request: ChatRequest, simulated: SimulatedVerdict) -> str:
     return UNREADABLE if side is None else _DIGIT[side]
 
 
-def rank(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
-    """Rank the completions in a question, or the best of them; unknown texts get an unreadable reply."""
+class DrawnRanking(NamedTuple):
+    """A simulated judge's drawn ranking of several completions, before it is formatted for a protocol."""
+
+    profile: Profile
+    seed: int
+    completions: tuple[KnownCompletion, ...]
+    order: tuple[int, ...]
+    """Places in the order shown, from 0 on, the best first."""
+
+
+def draw_ranking(
+    request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey
+) -> DrawnRanking | JudgeReply:
+    """The judge's drawn ranking of the completions in a question, or of the best of them, or an unreadable reply."""
     profile, seed = parse_model(request.model)
     completions = answer_key.find_list(question.texts)
     if completions is None:
@@ -279,15 +289,8 @@ def rank(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerK
         )
         for place, (known, text) in enumerate(zip(completions, question.texts[-shown:], strict=True))
     ]
-    order = sorted(range(shown), key=lambda place: -worth[place])[: question.best]
-    names = answer_labels(completions)
-    trial: tuple[str | int, ...] = (
-        "list",
-        completions[0].instruction_id,
-        *(known.model for known in completions),
-        request.repeat,
-    )
-    return fallible_reply(profile, seed, request, trial, " > ".join(names[place] for place in order))
+    order = tuple(sorted(range(shown), key=lambda place: -worth[place])[: question.best])
+    return DrawnRanking(profile, seed, completions, order)
 
 
 def utility(

@@ -1,7 +1,7 @@
 """Rehearsals: a simulated model's answer to a chat request, by the judge protocol of the request. Pure.
 
-A protocol's entry refers to a `Rehearse` function. `pairwise` and `grading` build one from a function that only formats
-the drawn result; `check_rehearsal` verifies that a judge's prompts are recognised as those of its protocol.
+A protocol's entry refers to a `Rehearse` function. `pairwise`, `ranking` and `grading` build one from a function that
+only formats the drawn result; `check_rehearsal` verifies that a judge's prompts are recognised as its protocol's.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from venire.arena.keys import fence
 from venire.arena.records import Completion, Instruction, Material, Request, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
+from venire.judges.prompts import answer_labels
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Rehearse, fallible_reply, remarks, timed_reply
 from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion, RequestError, chat_request_of, recognise
-from venire.simulation.comparisons import draw_verdict
+from venire.simulation.comparisons import draw_ranking, draw_verdict
 from venire.simulation.grades import find_graded_completion, perceived_margin
 from venire.simulation.judge import SimulatedVerdict, parse_model
 
@@ -85,6 +86,33 @@ def pairwise(say: Callable[[SimulatedVerdict], str], *, reasons: bool = False) -
         return timed_reply(drawn.profile, request, text, drawn.noise)
 
     return reply
+
+
+def ranking(say: Callable[[tuple[str, ...]], str], *, reasons: bool = False) -> Rehearse:
+    """The rehearsal of a protocol that ranks several completions: `say` formats their labels, the best first.
+
+    With `reasons` it is preceded by remarks of the profile's usual length.
+
+    >>> rehearse = ranking(lambda labels: labels[0])
+    """
+
+    def reply(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
+        drawn = draw_ranking(request, question, answer_key)
+        if isinstance(drawn, JudgeReply):
+            return drawn
+        names, known = answer_labels(drawn.completions), drawn.completions
+        text = say(tuple(names[place] for place in drawn.order))
+        if reasons and not request.quoted:
+            tokens = round(drawn.profile.reply_tokens_median)
+            text = f"{remarks(drawn.profile, drawn.seed, known, request.repeat, tokens)}\n\n{text}"
+        trial: tuple[str | int, ...] = ("list", known[0].instruction_id, *(one.model for one in known), request.repeat)
+        return fallible_reply(drawn.profile, drawn.seed, request, trial, text)
+
+    return reply
+
+
+rank = ranking(" > ".join)
+"""The rehearsal of listwise."""
 
 
 def grading(say: Callable[[float | None], str]) -> Rehearse:

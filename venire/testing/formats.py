@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,25 +10,12 @@ import numpy as np
 
 from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
-from venire.configs.loading import load_campaign
 from venire.session import Embedded, Session
 from venire.storage.store.connection import query
 from venire.storage.transfer.exporting import export_format
 from venire.storage.transfer.formats import FORMATS, Format, read_verdicts
 from venire.storage.transfer.formats.texts import Record
-
-_CAMPAIGN = """
-name = "small"
-[data]
-instructions = "instructions.jsonl"
-completions = "completions.jsonl"
-elo = "elo.csv"
-[plan]
-policy = "all-pairs"
-[[judge]]
-name = "judge"
-model = "simulated/gpt-4-0613@1"
-"""
+from venire.testing.campaigns import small_campaign
 
 
 def check_format(name: str, *, texts: Sequence[Path] = (), verdicts: Sequence[Path] = ()) -> None:
@@ -80,23 +66,9 @@ def _check_verdicts(name: str, form: Format, paths: Sequence[Path]) -> None:
 def _check_written(name: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        _write_lines(
-            folder / "instructions.jsonl", [{"instruction_id": f"q{n}", "instruction": f"{n}?"} for n in range(4)]
-        )
-        answers = [
-            {"instruction_id": f"q{n}", "model": model, "completion": f"{model} says {n}"}
-            for n in range(4)
-            for model in ("ant", "bee")
-        ]
-        _write_lines(folder / "completions.jsonl", answers)
-        (folder / "elo.csv").write_text("model,elo\nant,1400\nbee,900\n", encoding="utf-8")
-        (folder / "small.toml").write_text(_CAMPAIGN, encoding="utf-8")
-        with Session(load_campaign(folder / "small.toml"), clock=VirtualClock()) as session:
+        campaign = small_campaign(folder, {"ant": 1400.0, "bee": 900.0}, instructions=4)
+        with Session(campaign, clock=VirtualClock()) as session:
             session.run(embedded=Embedded(direct=True))
-        made = export_format(folder / "small.duckdb", folder / "out", name)
+        made = export_format(campaign.store, folder / "out", name)
         assert made, f"{name}: writes no file"
         assert any(one.rows for one in made), f"{name}: writes no row of a store with verdicts"
-
-
-def _write_lines(path: Path, rows: Sequence[object]) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
 
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.clock import VirtualClock
+from venire.arena.errors import InputError
 from venire.arena.keys import fence
 from venire.arena.records import (
+    EDIT,
+    GENERATE,
     RECORDED,
     Completion,
     Instruction,
     Material,
     Outcome,
-    Preference,
     Reply,
     Request,
     Status,
@@ -21,17 +31,28 @@ from venire.arena.shapes import Shape
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
 from venire.judges.entry import FOREIGN
+from venire.judges.orientation import BOTH_ORDERS
 from venire.judges.safety.sanitize import fenced_texts
-from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_requests import chat_request_of
-from venire.simulation.rehearsal import answer_to, check_rehearsal
+from venire.orchestrator.recording.ending import Ending
+from venire.prompts import render_request
+from venire.render.plan import show_plan
+from venire.render.screen import console
+from venire.reports.board.stored import choose_campaign, read_campaign
+from venire.session import Embedded, Session
+from venire.simulation.rehearsal import check_rehearsal
+from venire.storage.plans.trial_states import load, pending_trials
+from venire.storage.read.judge_quality import judge_readability
+from venire.testing.campaigns import JUDGE, small_campaign
 
 _OPTIONS = {"max_tokens": "512", "temperature": "0", "repair": "1"}
 _NONSENSE = ("Hm.", "<think>1", "{", "[[", "\N{SNOWMAN}", "1 or 2, A or B, who knows?")
-_JUDGE = "simulated/gpt-4-0613@1"
-_QUESTIONS = 40
-_WINS = 0.8
-"""Minimum share of pairs that the better of two models, 1,000 Elo points apart, wins with a good judge."""
+_MODELS = 3
+"""Where all answers are shown at once, the campaign has one more."""
+_INSTRUCTIONS = 6
+_GAP = 300.0
+"""Elo points between neighbours."""
+_SHARE = 0.8
+"""Minimum share of simulated replies that are read, and of comparisons at twice the gap that the better model wins."""
 
 
 def check_protocol(name: str) -> None:
@@ -39,8 +60,9 @@ def check_protocol(name: str) -> None:
 
     Its number is unique; its prompts exist; each example is read as declared, and not before its last reply;
     nonsense, a refusal and a truncated reply are outcomes and never errors; texts are inside their fences and no model
-    is named; texts that a judge's options prepend are sent. If it can be rehearsed, simulated judges are readable, and
-    the better of two very different models wins in both orders: a scale that is read in reverse fails here.
+    is named; texts that a judge's options prepend are sent. A small campaign is planned, forecast and printed as its
+    shape says. If it can be rehearsed, that campaign runs to its end: simulated judges are readable, all models are on
+    the board, and much better ones win, in both orders: a scale that is read in reverse fails here.
 
     >>> check_protocol("binary")
     """
@@ -50,10 +72,13 @@ def check_protocol(name: str) -> None:
     _check_other_replies(name, entry)
     if name != RECORDED:
         _check_request(name, entry)
-    if entry.rehearse is not None:
-        check_rehearsal(name, _JUDGE, _OPTIONS)
-        if entry.shape.pairwise:
-            _check_side(name, entry)
+    try:
+        if not entry.shape.writes and name != RECORDED:
+            _check_campaign(name, entry)
+        elif entry.rehearse is not None:
+            check_rehearsal(name, JUDGE, _OPTIONS)
+    except InputError as error:
+        raise AssertionError(f"{name}: {error}") from error
 
 
 def _check_facts(name: str, entry: ProtocolEntry) -> None:
@@ -62,6 +87,7 @@ def _check_facts(name: str, entry: ProtocolEntry) -> None:
         assert not twins, f"{name}: {twins[0]} has the number {entry.number} as well: choose another"
     else:
         assert entry.number == FOREIGN, f"{name}: leave its number out: the store tells it by its name"
+        assert not entry.shape.writes, f"{name}: completions are written by {GENERATE!r} and {EDIT!r} alone"
     assert entry.expects, f"{name}: expects no reply"
     entry.check(_OPTIONS)
     assert len(entry.texts()) == len(entry.prompts), f"{name}: a prompt is missing"
@@ -109,36 +135,62 @@ def _check_request(name: str, entry: ProtocolEntry) -> None:
     assert first == {"role": "system", "content": "Be fair."}, f"{name}: wrap its conversation in prompts.with_options"
 
 
-def _check_side(name: str, entry: ProtocolEntry) -> None:
-    """Check that a good model beats a bad model in both orders."""
-    texts = [
-        (f"q{n}", f"Question {n}?", model, f"The {model} answer to question {n}.")
-        for n in range(_QUESTIONS)
-        for model in ("good", "poor")
-    ]
-    key = AnswerKey(texts, {"good": 1500.0, "poor": 500.0})
-    for order, sign in ((("good", "poor"), 1), (("poor", "good"), -1)):
-        readings = [_rehearsed(name, entry, n, order, key) for n in range(_QUESTIONS)]
-        read = [one for one in readings if isinstance(one, Preference)]
-        assert len(read) >= _WINS * _QUESTIONS, f"{name}: {len(read)} of {_QUESTIONS} simulated replies can be read"
-        won = sum(one.winner == sign for one in read) / len(read)
-        assert won >= _WINS, f"{name}: in the order {order} the better model wins {won:.0%} of rehearsed trials"
+def _check_campaign(name: str, entry: ProtocolEntry) -> None:
+    """Plan a small campaign, forecast and print it, and where the protocol can be rehearsed, run and rate it."""
+    number = entry.shape.size(_MODELS) + 1
+    elo = {f"model-{chr(ord('a') + n * 7 % 26)}": 1000.0 + _GAP * (n - number // 2) for n in range(number)}
+    judge = {} if entry.rehearse is not None else {"model": "judge", "base_url": "http://127.0.0.1:9/v1"}
+    with tempfile.TemporaryDirectory() as scratch:
+        campaign = small_campaign(Path(scratch), elo, _INSTRUCTIONS, name, **judge)
+        with Session(campaign, clock=VirtualClock()) as session:
+            _check_plan(name, entry, session, number)
+            if entry.rehearse is not None:
+                _check_run(name, entry, session, elo)
+        assert render_request(campaign, None, 1).request.messages, f"{name}: a planned trial has no request to show"
 
 
-def _rehearsed(name: str, entry: ProtocolEntry, n: int, order: tuple[str, str], key: AnswerKey) -> object:
-    answers = tuple(Completion(model, f"q{n}", f"The {model} answer to question {n}.") for model in order)
-    question = Instruction(f"q{n}", (f"Question {n}?",), reference="None.")
-    fences = tuple(fence(text, bytes(16)) for text in (question.turns[0], *(one.text for one in answers)))
-    material, replies = Material(question, answers, fences), list[Reply]()
-    trial = Trial(bytes(16), bytes(16), name, question.id, ())
-    while isinstance(found := advance(entry.talk, trial, material, _OPTIONS, replies), Request):
-        said = answer_to(chat_request_of(_JUDGE, found, structured=False), key)
-        replies.append(Reply(said.text, said.finish, output_tokens=said.tokens))
-    return found.reading
+def _check_plan(name: str, entry: ProtocolEntry, session: Session, models: int) -> None:
+    trials = _INSTRUCTIONS * entry.shape.trials(models, models * (models - 1) // 2)
+    pending = pending_trials(session.store, session.planned.id).trials
+    assert len(pending) == trials, f"{name}: {len(pending)} trials are planned, not {trials}"
+    sizes = {len(one.shown) for one in load(session.store, pending)}
+    assert sizes == {entry.shape.size(models)}, f"{name}: its trials show {sizes} completions"
+    (forecast,), (long,) = session.forecast(), session.forecast_long()
+    calls = trials * len(entry.expects)
+    assert forecast.calls == calls, f"{name}: {forecast.calls} calls are forecast, not {calls}"
+    assert not long.too_long, f"{name}: {long.too_long} trials are forecast to be too long for their judge"
+    with redirect_stdout(StringIO()) as printed:
+        show_plan(console(), session)
+    assert f"= {trials:,} trials" in printed.getvalue(), f"{name}: its plan is printed as {printed.getvalue()!r}"
+
+
+def _check_run(name: str, entry: ProtocolEntry, session: Session, elo: Mapping[str, float]) -> None:
+    summary = session.run(embedded=Embedded(direct=True))
+    (judge,) = judge_readability(session.store, session.planned.id)
+    assert judge.read >= _SHARE * judge.settled, f"{name}: {judge.read} of {judge.settled} simulated replies are read"
+    assert summary.ending is Ending.COMPLETE, f"{name}: a rehearsed campaign ends {summary.ending.value}"
+    board = session.board()
+    if entry.shape.grades:
+        assert board.grades is not None, f"{name}: its grades are on no board"
+        return
+    assert {row.model for row in board.models} == set(elo), f"{name}: a model is not on the board"
+    _check_sides(name, read_campaign(session.store, choose_campaign(session.store, None)).battles, elo, entry.shape)
+
+
+def _check_sides(name: str, battles: Battles, elo: Mapping[str, float], shape: Shape) -> None:
+    """See that much better models win: a scale that is read in reverse, or in one order alone, does not pass."""
+    points = np.array([elo[model] for model in battles.models])
+    gap = points[battles.model_a] - points[battles.model_b]
+    clear = (battles.status == Status.OK) & (np.abs(gap) >= 2 * _GAP)
+    for swapped in BOTH_ORDERS if shape.pairwise else (None,):
+        shown = clear if swapped is None else clear & (battles.swapped == swapped)
+        won = float((battles.label == np.sign(gap))[shown].mean())
+        order = "" if swapped is None else f" with {'B' if swapped else 'A'} shown first"
+        assert won >= _SHARE, f"{name}: much better models win {won:.0%} of rehearsed comparisons{order}"
 
 
 def _material(shape: Shape) -> Material:
-    texts = ("Which river is longest?", *(f"The river number {n}." for n in range(shape.size(3))))
+    texts = ("Which river is longest?", *(f"The river number {n}." for n in range(shape.size(_MODELS))))
     shown = tuple(Completion(f"model-number-{n}", "i", text) for n, text in enumerate(texts[1:]))
     return Material(
         Instruction("i", texts[:1], "The Volga, of them."), shown, tuple(fence(one, bytes(16)) for one in texts)

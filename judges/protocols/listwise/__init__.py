@@ -67,5 +67,5 @@ LISTWISE = ProtocolEntry(
     expects=(60,),
     options={"best": ProtocolOption(_is_count, "a whole number of at least 1")},
     examples=(ReplyExample(("B > C > A",), Ballot((3, 1, 2))), ReplyExample(("Hm.", "A > B > C"), Ballot((1, 2, 3)))),
-    rehearse="venire.simulation.comparisons:rank",
+    rehearse="venire.simulation.rehearsal:rank",
 )

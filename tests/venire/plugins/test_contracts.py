@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,15 +19,15 @@ import pytest
 
 from venire.arena.errors import Fault
 from venire.arena.planning import Pick
-from venire.arena.records import Preference, Reply
+from venire.arena.records import Ballot, Preference, Reply
 from venire.arena.registry import FORMATS, METHODS, POLICIES, PROTOCOLS, PROVIDERS, Registry
 from venire.arena.shapes import Shape
 from venire.judges.conversation import make_request, read_outcome, user_message
 from venire.judges.entry import FOREIGN, ProtocolEntry, ReplyExample
-from venire.judges.prompts import choose, show_completion, show_instruction, with_options
+from venire.judges.prompts import choose, show_instruction, show_list, with_options
 from venire.judges.providers.faults import failure
 from venire.judges.providers.openai import OpenAIProvider
-from venire.simulation.rehearsal import pairwise
+from venire.simulation.rehearsal import check_rehearsal, pairwise, ranking
 from venire.testing import check_format, check_method, check_policy, check_protocol, check_provider
 
 SIGNS = ("1", "-1")
@@ -221,34 +222,82 @@ def test_a_provider_that_does_not_keep_it_is_told_what(add: Add, broken: str, sa
         check_provider(add(PROVIDERS, replace(PROVIDERS["openai"], open=open_it)), openai_body)
 
 
-def test_a_protocol_that_is_registered_after_others_were_rehearsed_is_known(
-    add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check_protocol("five-point")
-    folder = tmp_path / "own_prompts" / "texts"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "question.txt").write_text("a header\n---\n1 or 2? $instruction $first $second", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+@pytest.fixture
+def own_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Writes the question of a protocol of another package, and gives its folder."""
+
+    def write(text: str) -> str:
+        folder = tmp_path / "own_prompts" / "texts"
+        folder.mkdir(parents=True)
+        (folder.parent / "__init__.py").touch()
+        (folder / "question.txt").write_text(f"a header\n---\n{text}", encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "own_prompts", raising=False)
+        return "own_prompts:texts"
+
+    return write
+
+
+def asks(folder: str, read: Callable[[Reply], Any]) -> Any:
+    """A conversation of one question that shows each completion in its fence."""
 
     def talk(trial: Any, material: Any, options: Any) -> Any:
-        question = choose("own_prompts:texts", "question", options).substitute(
-            instruction=show_instruction(material),
-            first=show_completion(material, 0),
-            second=show_completion(material, 1),
+        question = choose(folder, "question", options).substitute(
+            instruction=show_instruction(material), answers=show_list(material)
         )
-        reply = yield make_request(trial, options, (user_message(question),))
-        return read_outcome(
-            reply, lambda said: (Preference(int(said.text)), "sign", True) if said.text in SIGNS else None
-        )
+        return read_outcome((yield make_request(trial, options, (user_message(question),))), read)
 
+    return with_options(talk)
+
+
+@pytest.mark.parametrize(("sign", "says"), [(1, None), (-1, "much better models win .* with A shown first")])
+def test_a_protocol_registered_after_others_is_rehearsed_and_its_scale_must_not_be_reversed(
+    add: Add, own_prompt: Callable[[str], str], sign: int, says: str | None
+) -> None:
+    PROTOCOLS["five-point"].check({})
+    check_rehearsal("five-point", "simulated/gpt-4-0613@1", {"max_tokens": "9"})
+    folder = own_prompt("1 or -1? $instruction $answers")
     entry = ProtocolEntry(
         shape=Shape(2, Preference),
-        talk=with_options(talk),
+        talk=asks(folder, lambda said: (Preference(int(said.text)), "sign", True) if said.text in SIGNS else None),
         prompts=("question",),
-        folder="own_prompts:texts",
+        folder=folder,
         expects=(1,),
         examples=(ReplyExample(("1",), Preference(1)),),
-        rehearse=pairwise(lambda verdict: "1" if verdict.z > 0 else "-1"),
+        rehearse=pairwise(lambda verdict: "1" if sign * verdict.z > 0 else "-1"),
     )
-    check_protocol(add(PROTOCOLS, entry))
+    with pytest.raises(AssertionError, match=says) if says else nullcontext():
+        check_protocol(add(PROTOCOLS, entry))
+
+
+@pytest.mark.parametrize(
+    ("letters", "shape", "says"),
+    [
+        (" ".join, Shape(3, Ballot), None),
+        (lambda best_first: " ".join(reversed(best_first)), Shape(3, Ballot), "much better models win"),
+        (lambda best_first: "Well.", Shape(3, Ballot), " 0 of .* simulated replies are read"),
+        (" ".join, Shape(4, Ballot), "simulated replies are read"),
+        (" ".join, Shape(None, Ballot), "simulated replies are read"),
+    ],
+)
+def test_a_protocol_of_three_answers_is_planned_run_and_rated_or_told_what(
+    add: Add, own_prompt: Callable[[str], str], letters: Any, shape: Shape, says: str | None
+) -> None:
+    folder = own_prompt("Order the letters of these answers: $instruction $answers")
+
+    def read(said: Reply) -> Any:
+        named = said.text.split()[-3:]
+        places = tuple(named.index(label) + 1 for label in "ABC" if label in named)
+        return (Ballot(places), "letters", True) if len(places) == 3 else None
+
+    entry = ProtocolEntry(
+        shape=shape,
+        talk=asks(folder, read),
+        prompts=("question",),
+        folder=folder,
+        expects=(60,),
+        examples=(ReplyExample(("It is clear. B C A",), Ballot((3, 1, 2))),),
+        rehearse=ranking(letters, reasons=True),
+    )
+    with pytest.raises(AssertionError, match=says) if says else nullcontext():
+        check_protocol(add(PROTOCOLS, entry))

@@ -11,6 +11,7 @@ from typing import Any
 from venire.arena.campaigns import JudgeSettings
 from venire.arena.planning import Pick
 from venire.arena.records import Matchup
+from venire.judges import PROTOCOLS
 from venire.storage.plans.plans import SentLately
 
 
@@ -102,6 +103,11 @@ class PlannedCampaign:
     """Trials that a run asks of it, where not all."""
     sent_elsewhere: Mapping[str, SentLately] = field(default_factory=dict)
     """What other shards, whose parts are asked by this one, sent of late, by route name."""
+
+    @property
+    def referenced(self) -> frozenset[int]:
+        """Numbers of the judges that are shown reference answers too."""
+        return frozenset(n for n, judge in self.judges.items() if PROTOCOLS[judge.protocol].needs_reference)
 
 
 def crossed_design(

@@ -26,17 +26,17 @@ from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, ope
 from venire.judges.providers import PROVIDERS
 from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
-from venire.orchestrator.costs.budget import budgets_left
+from venire.orchestrator.costs.coverage import read_funds
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.ray_cluster import cluster_of
 from venire.orchestrator.lanes.routes import route_name
-from venire.orchestrator.planning.first_round import left_out_texts
+from venire.orchestrator.planning.design_space import DesignSpace
 from venire.orchestrator.planning.oversized import OversizedText
-from venire.orchestrator.planning.plan import plan
+from venire.orchestrator.planning.plan import left_out, plan
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents, with_contexts
-from venire.orchestrator.planning.rounds import Rounds
+from venire.orchestrator.planning.rounds import Rounds, read_space
 from venire.orchestrator.planning.sharding import Shard, sharded
 from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
@@ -281,10 +281,16 @@ class Session:
         """The remaining prompts that are too long for the judge, by judge."""
         return forecast_long(self.store, self.planned)
 
+    def design_space(self) -> DesignSpace:
+        """The models and instructions of its plan, with all battles that there may be."""
+        if self.rounds is not None:
+            return self.rounds.space
+        funds = read_funds(self.store, self.campaign, respondents(self.campaign), self._asked_at)
+        return read_space(self.store, self.campaign, self.planned, funds)
+
     def oversized(self) -> tuple[OversizedText, ...]:
         """The texts that the plan leaves out since no budget covers a call about them."""
-        budgets = budgets_left(self.store, self.campaign, respondents(self.campaign))
-        found = left_out_texts(self.store, self.campaign, self.prices, budgets, self._battles)
+        found = left_out(self.store, self.campaign, self._asked_at, self._battles)
         if self._battles is not None:  # an instruction may stand in battles that are planned, too
             return found
         return tuple(one for one in found if one.instruction not in self.planned.design.instructions)

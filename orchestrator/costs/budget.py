@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettings
 from venire.arena.errors import BudgetReachedError
-from venire.arena.keys import respondent_key
 from venire.arena.records import Respondent
 from venire.arena.wording import money
 from venire.storage.plans import plans, trial_states
@@ -176,14 +175,6 @@ def open_budgets(
     return account, budgets
 
 
-def budgets_left(
-    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
-) -> Mapping[str, BudgetView]:
-    """What each judge of a campaign can still spend, by name, with what was paid so far taken off."""
-    numbers, paid = _on_record(store, campaign, judges)
-    return {numbers[number].name: budget for number, budget in open_budgets(campaign, numbers, paid)[1].items()}
-
-
 def without_spent(
     limits: CampaignSettings, store: Store, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> CampaignSettings:
@@ -191,7 +182,7 @@ def without_spent(
 
     Calls of unknown cost count as in `open_budgets`: at what was reserved for them.
     """
-    numbers, paid = _on_record(store, limits, judges)
+    numbers, paid = judges_on_record(store, limits, judges)
     by_name = {judge.name: number for number, judge in numbers.items()}
     of_judges, of_models = limits.judge_budgets, limits.model_budgets
     return replace(
@@ -202,16 +193,13 @@ def without_spent(
     )
 
 
-def _on_record(
+def judges_on_record(
     store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> tuple[Mapping[int, JudgeSettings], Mapping[tuple[int, str], Paid]]:
     """Judges by respondent number, below 0 for one that the store does not know, and what the campaign paid."""
-    known = plans.find_campaign(store, campaign.name)
-    numbers = {}
-    for place, (judge, respondent) in enumerate(judges, start=1):
-        found = store.read("respondent_id", respondent_key=respondent_key(respondent))
-        numbers[found[0][0] if found else -place] = judge
-    return numbers, {} if known is None else paid_so_far(store, known.id)
+    known, numbers = plans.find_campaign(store, campaign.name), plans.respondent_numbers(store, judges)
+    by_number = {numbers.get(judge.name, -n): judge for n, (judge, _) in enumerate(judges, start=1)}
+    return by_number, {} if known is None else paid_so_far(store, known.id)
 
 
 def _sum(paid: Mapping[tuple[int, str], Paid], *, respondent: int | None = None, model: str | None = None) -> Paid:

@@ -17,6 +17,7 @@ import numpy as np
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.judges import PROTOCOLS
+from venire.judges.context_window import TRUNCATIONS
 from venire.orchestrator.costs.budget import Reservation
 from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.store import Store
@@ -29,7 +30,7 @@ LEVEL = 0.9
 MIN_INSTRUCTIONS = 5
 """With trials on fewer instructions on record, defaults are the better guess."""
 
-_CHARACTERS_A_TOKEN = 4.0
+CHARACTERS_A_TOKEN = 4
 _MIN_CHARACTERS, _MAX_CHARACTERS = 3.0, 5.0
 """Characters of a token: code and unusual words have fewer, plain English has more."""
 _SHORT_REPLIES, _LONG_REPLIES = 70 / 250, 411 / 250
@@ -75,11 +76,6 @@ class BattleCost:
     tokens_a_character: float
     call: CallCost
 
-    @property
-    def needs_reference(self) -> bool:
-        """Whether the judge is shown the reference answer too."""
-        return PROTOCOLS[self.call.judge.protocol].needs_reference
-
     def costs(self, characters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Nano-dollars of battles whose instruction and completions have so many characters together."""
         return self.nano + self.nano_a_character * characters
@@ -99,6 +95,16 @@ class CallCost:
     judge: JudgeSettings
     price: TokenPrice
     record: OnRecord | None = None
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the judge is shown the reference answer too."""
+        return PROTOCOLS[self.judge.protocol].needs_reference
+
+    @property
+    def cuts(self) -> bool:
+        """Whether texts that are too long for the judge's context are cut."""
+        return self.judge.context is not None and self.judge.options.get("too_long", "error") in TRUNCATIONS
 
     @property
     def learned(self) -> int:
@@ -127,7 +133,7 @@ class CallCost:
     def usage(self, trials: int, characters: int) -> Usage:
         """What so many trials, whose texts have so many characters together, are expected to take."""
         texts = characters + trials * self._frame
-        return self._learned(trials, texts) if self.learned else self._expected(trials, texts // _CHARACTERS_A_TOKEN)
+        return self._learned(trials, texts) if self.learned else self._expected(trials, texts // CHARACTERS_A_TOKEN)
 
     def _expected(self, trials: float, shown: float, scale: float = 1.0) -> Usage:
         """Of a judge that nobody has asked, at so many tokens shown and replies of so many times the usual length.
@@ -193,8 +199,8 @@ class CallCost:
             alone, a_character = self._learned(1.0, self._frame), self._learned(0.0, 1.0)
             charged = self.charged or 1.0
         else:
-            alone = self._expected(1.0, self._frame / _CHARACTERS_A_TOKEN)
-            a_character, charged = self._expected(0.0, 1.0 / _CHARACTERS_A_TOKEN), 1.0
+            alone = self._expected(1.0, self._frame / CHARACTERS_A_TOKEN)
+            a_character, charged = self._expected(0.0, 1.0 / CHARACTERS_A_TOKEN), 1.0
         return BattleCost(
             self.judge.name,
             trials,
@@ -209,7 +215,7 @@ class CallCost:
     def worst(self, trials: int, characters: int) -> int:
         """Nano-dollars that so many trials should not exceed: replies as long as may be, a repair, all asked twice."""
         entry = PROTOCOLS[self.judge.protocol]
-        shown = (characters + trials * self._frame) // int(_CHARACTERS_A_TOKEN)
+        shown = (characters + trials * self._frame) // CHARACTERS_A_TOKEN
         repaired = len(entry.expects) + ("repair" in entry.prompts and self.judge.options.get("repair", "1") == "1")
         # Each of them twice, the second time with twice the tokens, which later ones then show.
         most_in = 2 * (repaired * 2 * shown + trials * 2 * self._longest * repaired * (repaired - 1) // 2)
@@ -239,26 +245,31 @@ def _standard_errors(degrees: int) -> float:
 
 
 def call_costs(
-    store: Store, judges: Mapping[int, JudgeSettings], prices: Mapping[str, TokenPrice]
-) -> Mapping[int, CallCost]:
-    """What the calls of judges cost that are asked, by respondent number, learned where the store has enough of them.
+    store: Store, judges: Mapping[int, JudgeSettings], prices: Mapping[str, TokenPrice], *, learn: bool = True
+) -> Mapping[str, CallCost]:
+    """What the calls of those judges cost that are asked, by name, learned where the store has enough of them.
 
-    `prices` by judge name; judges without one cost nothing.
+    `judges` by respondent number, `prices` by name; judges without one cost nothing. Without `learn`: as expected.
     """
     asked = {number: judge for number, judge in judges.items() if judge.recorded is None}
     referenced = {number for number, judge in asked.items() if PROTOCOLS[judge.protocol].needs_reference}
-    records = on_record(store, list(asked), referenced)
+    records = on_record(store, list(asked), referenced) if learn else {}
     free = TokenPrice(0, 0)
     return {
-        number: CallCost(judge, prices.get(judge.name, free), records.get(number)) for number, judge in asked.items()
+        judge.name: CallCost(judge, prices.get(judge.name, free), records.get(number))
+        for number, judge in asked.items()
     }
+
+
+def battle_trials(campaign: CampaignSettings, judge: JudgeSettings) -> int:
+    """How often a judge is asked about a battle: in all its orders and repeats."""
+    return (2 if campaign.plan.orders == "both" else 1) * (judge.repeats or campaign.plan.repeats)
 
 
 def battle_costs(campaign: CampaignSettings, calls: Collection[CallCost]) -> tuple[BattleCost, ...]:
     """What the judges of a campaign that are asked about pairs take for a battle, by name."""
-    orders = 2 if campaign.plan.orders == "both" else 1
     return tuple(
-        call.battle(orders * (call.judge.repeats or campaign.plan.repeats))
+        call.battle(battle_trials(campaign, call.judge))
         for call in sorted(calls, key=lambda call: call.judge.name)
-        if call.judge.shape.pairwise and call.judge.recorded is None
+        if call.judge.shape.pairwise
     )

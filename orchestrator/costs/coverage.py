@@ -12,21 +12,50 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import CampaignSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
+from venire.arena.records import Respondent
 from venire.arena.wording import money
-from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
-from venire.orchestrator.costs.call_cost import BattleCost, call_costs
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation, judges_on_record, open_budgets
+from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_trials, call_costs
 from venire.orchestrator.costs.forecast import judge_forecast
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import trial_states
 from venire.storage.read import frames
 from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Funds:
+    """What judges may still spend, and what their calls take by what the store holds now; both by name.
+
+    `calls` are of those that are asked. Where nothing is limited, they are as expected before any call.
+    """
+
+    budgets: Mapping[str, BudgetView]
+    calls: Mapping[str, CallCost]
+
+    @property
+    def limited(self) -> bool:
+        """Whether any budget has a limit."""
+        return any(budget.is_limited for budget in self.budgets.values())
+
+
+def read_funds(
+    store: Store,
+    campaign: CampaignSettings,
+    judges: Sequence[tuple[JudgeSettings, Respondent]],
+    prices: Mapping[str, TokenPrice],
+) -> Funds:
+    """The funds of a campaign's judges now; `prices` by name, judges without one cost nothing."""
+    numbered, paid = judges_on_record(store, campaign, judges)
+    budgets = open_budgets(campaign, numbered, paid)[1]
+    limited = any(budget.is_limited for budget in budgets.values())
+    by_name = {numbered[number].name: budget for number, budget in budgets.items()}
+    return Funds(by_name, call_costs(store, numbered, prices, learn=limited))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +73,24 @@ def refuse_uncovered(
     store: Store,
     campaign: CampaignSettings,
     planned: PlannedCampaign,
+    judges: Sequence[tuple[JudgeSettings, Respondent]],
     prices: Mapping[str, TokenPrice],
-    budgets: Mapping[str, BudgetView],
 ) -> None:
     """Raise InputError where nothing was asked yet and budgets cover no battle, or no trial, of any judge.
 
-    `prices` and `budgets` are by judge name. Of each judge's trials the shortest is what has to be covered. A budget
-    that was spent is another matter: it ends a run, and nothing is lost.
+    `prices` are by judge name. Of each judge's trials the shortest is what has to be covered. A budget that was spent
+    is another matter: it ends a run, and nothing is lost.
     """
     if frames.campaign_spending(store, planned.id).calls or frames.progress(store, planned.id).settled:
         return
-    needs = {one.judge: one for one in _needs(store, planned, prices)}
+    funds = read_funds(store, campaign, judges, prices)
+    needs = {one.judge: one for one in _needs(store, planned, funds)}
     together = set(campaign.pair_judges) if campaign.in_rounds else set()
     groups = [[one] for name, one in needs.items() if name not in together]
     if battle := [one for name, one in needs.items() if name in together]:
-        trials = 2 if campaign.plan.orders == "both" else 1
-        often = {one.name: trials * (one.repeats or campaign.plan.repeats) for one in campaign.judges}
+        often = {judge.name: battle_trials(campaign, judge) for judge in campaign.judges}
         groups.append([_times(one, often[one.judge]) for one in battle])
-    poor = [_lacking(group, budgets) for group in groups]
+    poor = [_lacking(group, funds.budgets) for group in groups]
     if not poor or any(one is None for one in poor):
         return
     account, asked = next(one for one in poor if one is not None)
@@ -69,18 +98,17 @@ def refuse_uncovered(
     raise InputError(f"{campaign.path}: {_refusal(account, asked, what)}")
 
 
-def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> Iterator[_Need]:
+def _needs(store: Store, planned: PlannedCampaign, funds: Funds) -> Iterator[_Need]:
     """Of the shortest trial of each judge that has any."""
-    referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
-    calls = call_costs(store, planned.judges, prices)
-    for row in trial_states.pending_texts(store, planned.id, referenced):
-        if row.respondent not in calls:
-            yield _Need(planned.judges[row.respondent].name, 1, 0, 0, Reservation(0))
+    for row in trial_states.pending_texts(store, planned.id, planned.referenced):
+        judge = planned.judges[row.respondent].name
+        if judge not in funds.calls:
+            yield _Need(judge, 1, 0, 0, Reservation(0))
             continue
-        cost = calls[row.respondent]
+        cost = funds.calls[judge]
         one = judge_forecast(cost, 1, row.shortest)
         tokens = one.input_tokens + one.output_tokens
-        yield _Need(one.judge, one.calls, one.expected, tokens, cost.worst_call(row.shortest))
+        yield _Need(judge, one.calls, one.expected, tokens, cost.worst_call(row.shortest))
 
 
 def _times(one: _Need, trials: int) -> _Need:

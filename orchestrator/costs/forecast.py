@@ -65,15 +65,15 @@ class LongForecast:
 def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> tuple[JudgeForecast, ...]:
     """The forecast for every judge, for what is not settled yet (of a part of the plan: of that), as if it had no
     replies on record."""
-    referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     calls = call_costs(store, planned.judges, prices)
-    left = {row.respondent: row for row in trial_states.pending_texts(store, planned.id, referenced, only=planned.only)}
+    pending = trial_states.pending_texts(store, planned.id, planned.referenced, only=planned.only)
+    left = {row.respondent: row for row in pending}
     found = []
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)
         trials, characters = (row.trials, row.characters) if row is not None else (0, 0)
-        if number in calls:
-            found.append(judge_forecast(calls[number], trials, characters))
+        if judge.name in calls:
+            found.append(judge_forecast(calls[judge.name], trials, characters))
         else:
             found.append(JudgeForecast(judge.name, trials, trials, 0, 0, 0, 0, 0, 0, None))
     return tuple(found)
@@ -133,7 +133,7 @@ def forecast_long(store: Store, planned: PlannedCampaign) -> tuple[LongForecast,
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         many = None
         if judge.context is not None:
-            reference = PROTOCOLS[judge.protocol].needs_reference
+            reference = number in planned.referenced
             counted = partial(count_tokens, vocabulary=judge.vocabulary)
             left = _room(judge, judge.context, len(planned.design.models))
             many = usage.longer(store, planned.id, number, left, counted, reference=reference)

@@ -6,15 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings
 from venire.arena.errors import InputError
-from venire.arena.keys import respondent_key
-from venire.arena.planning import PlanState
 from venire.arena.records import Respondent
-from venire.orchestrator.costs.budget import budgets_left
 from venire.orchestrator.designs import RoundDesign, read_design
-from venire.orchestrator.planning.first_round import design_first_round, refuse_phases
-from venire.orchestrator.planning.respondents import respondents
+from venire.orchestrator.planning.first_round import refuse_phases
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store
@@ -33,19 +29,33 @@ def plan_stays(
     campaign: CampaignSettings,
     known: plans.StoredCampaign,
     judges: Sequence[tuple[JudgeSettings, Respondent]],
-    prices: Mapping[str, TokenPrice],
-    *,
-    amend: bool,
 ) -> bool:
-    """Whether the plan in force is still that of a campaign, whatever has come into the store since.
+    """Whether the plan in force is still that of a campaign, whatever files have brought into the store since.
 
-    It is where settings are the same, and where calls were made and what changed shapes none of its rounds. What the
-    campaign's own contestants wrote since is planned anew as long as no judge was asked, and with `amend`.
+    It is where settings are the same, and where calls were made and what changed shapes none of its rounds.
     """
     same = known.planned and known.settings == campaign.settings
-    if not same and not _goes_on(store, campaign, known, judges):
-        return False
-    return not _has_grown(store, campaign, known, prices, amend=amend)
+    return same or _goes_on(store, campaign, known, judges)
+
+
+def may_have_grown(campaign: CampaignSettings, known: plans.StoredCampaign, *, amend: bool) -> bool:
+    """Whether a plan that stays is made anew where the campaign's own contestants have written since.
+
+    So it is as long as no judge was asked, and with `amend`.
+    """
+    return bool(campaign.contestants or campaign.editors) and not campaign.writes and (amend or not known.calls)
+
+
+def has_grown(store: Store, known: plans.StoredCampaign, now: RoundDesign) -> bool:
+    """Whether the first round in force would show other texts now; battles also depend on what was paid since."""
+    before = read_design(plans.rounds(store, known.id)[0].design)
+    return _made_of(now) != _made_of(before)
+
+
+def _made_of(design: RoundDesign) -> tuple[object, ...]:
+    """What of a first round depends on what was written."""
+    matchups = design.matchups if design.battles is None else None
+    return design.instructions, design.models, design.left_out, design.recorded, matchups
 
 
 def rounds_stay(before: str, after: str, begun: Sequence[str]) -> bool:
@@ -100,28 +110,6 @@ def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _has_grown(
-    store: Store,
-    campaign: CampaignSettings,
-    known: plans.StoredCampaign,
-    prices: Mapping[str, TokenPrice],
-    *,
-    amend: bool,
-) -> bool:
-    """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
-    if not (campaign.contestants or campaign.editors) or campaign.writes or (known.calls and not amend):
-        return False
-    before = read_design(plans.rounds(store, known.id)[0].design)
-    now = design_first_round(store, campaign, prices, budgets_left(store, campaign, respondents(campaign)))[0]
-    return _made_of(now) != _made_of(before)
-
-
-def _made_of(design: RoundDesign) -> tuple[object, ...]:
-    """What of a first round depends on what was written; battles also on what was paid since."""
-    matchups = design.matchups if design.battles is None else None
-    return design.instructions, design.models, design.left_out, design.recorded, matchups
-
-
 def _goes_on(
     store: Store,
     campaign: CampaignSettings,
@@ -137,7 +125,7 @@ def _goes_on(
     if not alike or not _in_rounds(rounds) or _others(store, known.id, judges):
         return False
     if campaign.pair_judges:
-        refuse_phases(campaign, PlanState(read_design(rounds[0].design).models, frames.elos(store)))
+        refuse_phases(campaign, read_design(rounds[0].design).models, frames.elos(store))
     return True
 
 
@@ -148,8 +136,8 @@ def _in_rounds(rounds: Sequence[plans.StoredRound]) -> bool:
 def _others(store: Store, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[str]:
     """Judges that are not the respondents that they were in the campaign of that number."""
     before = {row.name: row.respondent for row in frames.judges(store, number)}
-    numbers = {judge.name: store.rows("respondent_id", respondent_key=respondent_key(one)) for judge, one in judges}
-    return [name for name, found in numbers.items() if not found or found[0][0] != before.get(name)]
+    now = plans.respondent_numbers(store, judges)
+    return [judge.name for judge, _ in judges if now.get(judge.name, 0) != before.get(judge.name)]
 
 
 def refuse_other_prompts(

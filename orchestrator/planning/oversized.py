@@ -7,30 +7,52 @@ answer of ten megabytes ends it, since what has to be kept free for the dearest 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
-from venire.arena.keys import respondent_key
 from venire.arena.planning import Pick
 from venire.arena.wording import money
-from venire.judges import PROTOCOLS
-from venire.judges.context_window import TRUNCATIONS
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
-from venire.orchestrator.costs.call_cost import CallCost
-from venire.orchestrator.planning.plan_state import text_lengths
-from venire.orchestrator.planning.respondents import respondents
+from venire.orchestrator.costs.budget import BudgetAccount
+from venire.orchestrator.costs.call_cost import CHARACTERS_A_TOKEN, CallCost
+from venire.orchestrator.costs.coverage import Funds
 from venire.storage.plans.plans import Catalogue
-from venire.storage.plans.trial_states import by_number, settled_pairs
+from venire.storage.plans.trial_states import SettledPairs, by_number
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_CHARACTERS_A_TOKEN = 4
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextLengths:
+    """Characters of instructions, with their reference answers too, and of completions.
+
+    As a store has them by number; of some models and instructions (instructions,) and (models, instructions), with NaN
+    where a completion is missing.
+    """
+
+    instructions: NDArray[np.float64]
+    referenced: NDArray[np.float64]
+    completions: NDArray[np.float64]
+
+    def of(self, answers: Catalogue, models: Sequence[str], instructions: Sequence[str]) -> TextLengths:
+        """Those of some models and instructions, in that order."""
+        numbers = [answers.instructions[name][0] for name in instructions]
+        shown = np.full((len(models), len(instructions)), np.nan)
+        for row, model in enumerate(models):
+            for column, name in enumerate(instructions):
+                if (completion := answers.completions.get((model, name))) is not None:
+                    shown[row, column] = self.completions[completion.number]
+        return TextLengths(self.instructions[numbers], self.referenced[numbers], shown)
+
+
+def text_lengths(store: Store) -> TextLengths:
+    """How long all texts of a store are, by number."""
+    lengths = (by_number(store, "instruction_lengths", column) for column in ("characters", "referenced"))
+    return TextLengths(*(one.astype(np.float64) for one in (*lengths, by_number(store, "completion_lengths"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,107 +93,73 @@ class _Asked:
     shown: NDArray[np.float64]
 
 
-def has_oversized(
-    store: Store, campaign: CampaignSettings, prices: Mapping[str, TokenPrice], budgets: Mapping[str, BudgetView]
-) -> bool:
+def may_be_oversized(lengths: TextLengths, funds: Funds) -> bool:
     """Whether the longest texts of a store, of whatever models, are more than a budget covers: seldom, and quick."""
-    plain, referenced = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
-    most = 2.0 * float(by_number(store, "completion_lengths").max(initial=0))
-    most += float(max(plain.max(initial=0), referenced.max(initial=0)))
-    return any(
-        _beyond(_call_cost(judge, prices), account, np.array([most]))
-        for judge in campaign.judges
-        if _is_asked_in_full(judge)
-        for account in budgets[judge.name].accounts
-    )
+    asked = max(lengths.instructions.max(initial=0.0), lengths.referenced.max(initial=0.0))
+    most = np.array([2.0 * lengths.completions.max(initial=0.0) + asked])
+    return any(_beyond(cost, account, most) for cost in _asked_in_full(funds) for account in _accounts(funds, cost))
 
 
 def oversized_texts(
-    store: Store,
-    campaign: CampaignSettings,
-    answers: Catalogue,
-    models: Sequence[str],
-    prices: Mapping[str, TokenPrice],
-    budgets: Mapping[str, BudgetView],
+    names: Iterable[str], models: Sequence[str], answers: Catalogue, lengths: TextLengths, funds: Funds
 ) -> tuple[OversizedText, ...]:
-    """The longest text of each instruction that cannot be asked about, in the order of instructions.
+    """The longest text of each of some instructions that cannot be asked about, in the order of instructions.
 
-    Of contestants that are to write, `models` are none. `prices` and `budgets` are by judge name; limits count in full,
-    whatever of them is spent.
+    Of contestants that are to write, `models` are none. Limits count in full, whatever of them is spent.
     """
-    names = tuple(sorted(answers.instructions))
-    if not names or not has_oversized(store, campaign, prices, budgets):
+    names = sorted(names)
+    if not names or not may_be_oversized(lengths, funds):
         return ()
-    lengths = text_lengths(store, answers, models, names)
-    written = np.nan_to_num(lengths.completions)
+    of = lengths.of(answers, models, names)
+    written = np.nan_to_num(of.completions)
     longest = written.max(axis=0, initial=0.0)
     authors = [models[row] for row in written.argmax(axis=0)] if len(models) else [None] * len(names)
-    asked = _Asked(names, authors, lengths.instructions, lengths.referenced, longest, longest)
-    found = _oversized(campaign, asked, prices, budgets)
-    return tuple(found[place] for place in sorted(found))
+    found = _oversized(_Asked(names, authors, of.instructions, of.referenced, longest, longest), funds)
+    return tuple(found[row] for row in sorted(found))
 
 
 def oversized_battles(
-    store: Store,
-    campaign: CampaignSettings,
-    answers: Catalogue,
-    battles: Sequence[Pick],
-    prices: Mapping[str, TokenPrice],
-    budgets: Mapping[str, BudgetView],
+    battles: Sequence[Pick], answers: Catalogue, lengths: TextLengths, funds: Funds, settled: Iterable[SettledPairs]
 ) -> Mapping[int, OversizedText]:
-    """The same of battles that were chosen, by their place: both texts are shown. What was judged is not left out."""
-    if not has_oversized(store, campaign, prices, budgets):
+    """The same of battles that were chosen, by their row: both texts are shown. What was judged is not left out."""
+    if not may_be_oversized(lengths, funds):
         return {}
     names = [str(one.instruction) for one in battles]
     numbers = [answers.instructions[name][0] for name in names]
-    plain, referenced = (by_number(store, "instruction_lengths", of)[numbers] for of in ("characters", "referenced"))
     pairs = [(one.model_a, one.model_b) for one in battles]
     sides = np.array(
         [[answers.completions[model, name].number for model in pair] for pair, name in zip(pairs, names, strict=True)]
     ).reshape(-1, 2)
-    texts = by_number(store, "completion_lengths")[sides].astype(np.float64)
-    authors = [pair[row] for pair, row in zip(pairs, texts.argmax(axis=1), strict=True)]
-    asked = _Asked(names, authors, plain.astype(float), referenced.astype(float), texts.max(axis=1), texts.sum(axis=1))
-    found = _oversized(campaign, asked, prices, budgets)
-    keys = [respondent_key(one) for _, one in respondents(campaign)] if found else []
-    known = {row[0] for key in keys for row in store.read("respondent_id", respondent_key=key)}
-    settled = np.zeros(len(battles), dtype=np.int64)
-    for one in settled_pairs(store, known).values() if known else ():
-        settled += one.of(sides[:, 0], sides[:, 1])
-    return {place: found[place] for place in sorted(found) if not settled[place]}
+    texts = lengths.completions[sides]
+    authors = [pair[side] for pair, side in zip(pairs, texts.argmax(axis=1), strict=True)]
+    instructions, referenced = lengths.instructions[numbers], lengths.referenced[numbers]
+    found = _oversized(_Asked(names, authors, instructions, referenced, texts.max(axis=1), texts.sum(axis=1)), funds)
+    judged = sum((one.of(sides[:, 0], sides[:, 1]) for one in settled), np.zeros(len(battles), dtype=np.int64))
+    return {row: found[row] for row in sorted(found) if not judged[row]}
 
 
-def _oversized(
-    campaign: CampaignSettings, asked: _Asked, prices: Mapping[str, TokenPrice], budgets: Mapping[str, BudgetView]
-) -> dict[int, OversizedText]:
-    """By place, what a judge cannot be asked about."""
+def _oversized(asked: _Asked, funds: Funds) -> dict[int, OversizedText]:
+    """By row, what a judge cannot be asked about."""
     found: dict[int, OversizedText] = {}
-    for judge in filter(_is_asked_in_full, campaign.judges):
-        before = asked.referenced if PROTOCOLS[judge.protocol].needs_reference else asked.instructions
-        cost = _call_cost(judge, prices)
-        for account in budgets[judge.name].accounts:
-            for place in _beyond(cost, account, before + asked.shown):
-                alone = not _is_covered(cost, account, int(before[place]))
-                model = None if alone else asked.authors[place]
-                tokens = int(before[place] if alone else asked.longest[place]) // _CHARACTERS_A_TOKEN
-                one = OversizedText(asked.names[place], model, tokens, judge.name, _limit(account))
-                found.setdefault(place, one)
+    for cost in _asked_in_full(funds):
+        before = asked.referenced if cost.needs_reference else asked.instructions
+        for account in _accounts(funds, cost):
+            for row in _beyond(cost, account, before + asked.shown):
+                alone = not _is_covered(cost, account, int(before[row]))
+                model = None if alone else asked.authors[row]
+                tokens = int(before[row] if alone else asked.longest[row]) // CHARACTERS_A_TOKEN
+                one = OversizedText(asked.names[row], model, tokens, cost.judge.name, _limit(account))
+                found.setdefault(row, one)
     return found
 
 
-def without_oversized(names: Sequence[str], found: Sequence[OversizedText]) -> tuple[str, ...]:
-    """Instructions that were drawn, without those of some texts; all of them where none would be left."""
-    dropped = {one.instruction for one in found}
-    return tuple(name for name in names if name not in dropped) or tuple(names)
+def _asked_in_full(funds: Funds) -> Iterable[CallCost]:
+    """Of judges that are shown texts as they are."""
+    return (cost for cost in funds.calls.values() if not cost.cuts)
 
 
-def _is_asked_in_full(judge: JudgeSettings) -> bool:
-    cuts = judge.context is not None and judge.options.get("too_long", "error") in TRUNCATIONS
-    return judge.recorded is None and not cuts
-
-
-def _call_cost(judge: JudgeSettings, prices: Mapping[str, TokenPrice]) -> CallCost:
-    return CallCost(judge, prices.get(judge.name, TokenPrice(0, 0)))
+def _accounts(funds: Funds, cost: CallCost) -> Sequence[BudgetAccount]:
+    return funds.budgets[cost.judge.name].accounts
 
 
 def _beyond(cost: CallCost, account: BudgetAccount, characters: NDArray[np.float64]) -> list[int]:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.planning import Estimates, Pick, Steering
-from venire.arena.records import Respondent
+from venire.arena.records import RECORDED, Respondent
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import budgets_left
-from venire.orchestrator.costs.coverage import refuse_uncovered
+from venire.orchestrator.costs.coverage import read_funds, refuse_uncovered
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, read_design
-from venire.orchestrator.planning.amending import plan_stays, refuse_other_prompts
+from venire.orchestrator.planning.amending import has_grown, may_have_grown, plan_stays, refuse_other_prompts
 from venire.orchestrator.planning.expand import write_round
-from venire.orchestrator.planning.first_round import design_first_round, design_given
+from venire.orchestrator.planning.first_round import first_round, texts_left_out
+from venire.orchestrator.planning.inputs import read_inputs
+from venire.orchestrator.planning.oversized import OversizedText, may_be_oversized, text_lengths
 from venire.orchestrator.planning.respondents import refuse_edited, refuse_written, respondents
 from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.plans import plans
@@ -41,7 +42,7 @@ def plan(
     """
     planned = plan_campaign(store, campaign, amend=amend, prices=prices, estimates=estimates, battles=battles)
     if spends:
-        refuse_uncovered(store, campaign, planned, prices, budgets_left(store, campaign, respondents(campaign)))
+        refuse_uncovered(store, campaign, planned, respondents(campaign), prices)
     if campaign.asks_contestants:
         refuse_written(store, campaign, planned)
     if campaign.asks_editors:
@@ -66,24 +67,24 @@ def plan_campaign(
     """Register a campaign and write the first round of its plan, unless its plan in force stays (`plan_stays`).
 
     `prices` are by judge name, `estimates` what is known of the models beforehand; `battles` take the place of the plan
-    in force. Raises InputError for whatever makes
-    a plan impossible; nothing is planned then.
+    in force. Raises InputError for whatever makes a plan impossible; nothing is planned then.
     """
     judges = respondents(campaign)
     known = plans.find_campaign(store, campaign.name)
-    if battles is None and known is not None and plan_stays(store, campaign, known, judges, prices or {}, amend=amend):
-        refuse_other_prompts(store, campaign, known.id, judges)
-        numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=True)
-    else:
-        budgets = budgets_left(store, campaign, judges)
-        if battles is None:
-            design, answers, recordings = design_first_round(store, campaign, prices or {}, budgets, estimates)
-        else:
-            design, answers, recordings = design_given(store, campaign, battles, prices or {}, budgets)
-        numbers = plans.register(store, campaign, judges, _prompts(judges))
-        known = plans.find_campaign(store, campaign.name)
-        assert known is not None  # registered above
-        write_round(store, campaign, known.id, numbers, design, answers, recordings)
+    kept = known if battles is None and known is not None and plan_stays(store, campaign, known, judges) else None
+    made = None
+    if kept is None or may_have_grown(campaign, kept, amend=amend):
+        funds = read_funds(store, campaign, judges, prices or {})
+        inputs = read_inputs(store, campaign, judges, funds, estimates=estimates, battles=battles)
+        design = first_round(inputs, funds)
+        made = (inputs, design) if kept is None or has_grown(store, kept, design) else None
+    if made is None and kept is not None:
+        refuse_other_prompts(store, campaign, kept.id, judges)
+    numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=made is None)
+    known = plans.find_campaign(store, campaign.name)
+    assert known is not None  # registered above
+    if made is not None:
+        write_round(store, known.id, numbers, *made)
     rounds = tuple(
         PlannedRound(row.number, row.phase, row.policy, row.trials, row.equal_texts, read_design(row.design))
         for row in plans.rounds(store, known.id)
@@ -96,3 +97,15 @@ def plan_campaign(
 def _prompts(judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[tuple[str, bytes, str]]:
     """Name, digest and text of every prompt that these judges are sent."""
     return [prompt for judge, _ in judges for prompt in PROTOCOLS[judge.protocol].texts(judge.options)]
+
+
+def left_out(
+    store: Store, campaign: CampaignSettings, prices: Mapping[str, TokenPrice], battles: Sequence[Pick] | None = None
+) -> tuple[OversizedText, ...]:
+    """The texts that no budget covers and that a first round leaves out: of the instructions that it draws, or of
+    `battles`, where they are given."""
+    judges = respondents(campaign)
+    funds = read_funds(store, campaign, judges, prices)
+    if not may_be_oversized(text_lengths(store), funds) or campaign.plan.phases[0].policy == RECORDED:
+        return ()
+    return texts_left_out(read_inputs(store, campaign, judges, funds, battles=battles), funds)

@@ -124,9 +124,7 @@ def recorded_texts(
 ) -> Mapping[str, str]:
     """What recorded judges said, by the hexadecimal key of the trial; `judges` of whom it is wanted."""
     recordings = read_recordings(campaign, [judge for judge, _ in judges])
-    models = {
-        model for one in recordings.values() for rows in one.texts.values() for shown, _ in rows for model in shown
-    }
+    models = {model for one in recordings.values() for model in one.models}
     answers = plans.catalogue(store, sorted(models)) if recordings else Catalogue({}, {}, {})
     found = {}
     for judge, respondent in judges:

@@ -19,14 +19,13 @@ from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, InterimAnalysis, Steering
 from venire.arena.records import RECORDED
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.orchestrator.costs.budget import BudgetView, budgets_left
-from venire.orchestrator.costs.call_cost import BattleCost
-from venire.orchestrator.costs.coverage import ChargedBattles, affordable
+from venire.orchestrator.costs.call_cost import battle_costs
+from venire.orchestrator.costs.coverage import ChargedBattles, Funds, affordable, read_funds
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
+from venire.orchestrator.planning.design_space import DesignSpace, payable_battles, policy_state
 from venire.orchestrator.planning.expand import write_round
-from venire.orchestrator.planning.first_round import needs_other_judges
-from venire.orchestrator.planning.plan_state import PlanInputs, payable_battles, policy_state
-from venire.orchestrator.planning.recorded import read_recordings
+from venire.orchestrator.planning.first_round import needs_other_judges, pairs_of
+from venire.orchestrator.planning.inputs import read_inputs
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.policies import POLICIES
 from venire.storage.plans import plans
@@ -100,21 +99,17 @@ class Rounds:
         return _without(found, without) if without else found
 
     @cached_property
-    def _inputs(self) -> PlanInputs:
-        first = self.planned.rounds[0].design
-        answers = plans.catalogue(self._store, first.models)
-        recordings = read_recordings(self._campaign)
-        return PlanInputs(
-            self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices
-        )
+    def space(self) -> DesignSpace:
+        """What its rounds are chosen from."""
+        return read_space(self._store, self._campaign, self.planned, self._funds())
 
     def _choose(self, analysis: InterimAnalysis) -> RoundDesign | None:
         """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
         known = frames.elos(self._store)
-        for place, phase in enumerate(self._campaign.plan.phases):
+        for number, phase in enumerate(self._campaign.plan.phases):
             if phase.policy == RECORDED:
                 continue
-            own = place > 0 and needs_other_judges(phase, self._inputs.models, known)
+            own = number > 0 and needs_other_judges(phase, self.space.models, known)
             groups = [(name,) for name in self._campaign.pair_judges] if own else [()]
             for group in sorted(groups, key=lambda group: self._done(phase, group)):
                 if self._is_done(phase, group):
@@ -141,70 +136,52 @@ class Rounds:
         self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], analysis: InterimAnalysis
     ) -> RoundDesign | None:
         """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
-        policy, inputs = POLICIES[phase.policy], self._inputs
+        policy, space = POLICIES[phase.policy], self.space
         estimates = (
             self._steering.estimate(self._battles(group))
             if policy.adaptive or group or phase.purpose == "place"
             else None
         )
         elo = _as_elo(estimates) if estimates is not None and group else known
-        models = tuple(name for name in inputs.models if name in elo) if group else inputs.models
+        models = tuple(name for name in space.models if name in elo) if group else space.models
         if len(models) < 2:
             return None
-        asked = inputs.asked((one.design for one in self.planned.rounds), group)
-        budgets, names = self._budgets(), tuple(group) or self._campaign.pair_judges
-        costs, shown = self._costs(names, asked, budgets)
-        who, whose = _able(names, costs, shown, budgets)
+        asked = space.asked((one.design for one in self.planned.rounds), group)
+        funds = self._funds()
+        who, whose = _able(space, tuple(group) or self._campaign.pair_judges, asked, funds)
         while who:
-            costs = [one for one in costs if one.judge in who]
-            expected = [one for one in inputs.costs if one.judge in who]
-            state = policy_state(
-                inputs, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected
-            )
+            state = policy_state(space, elo=elo, models=models, asked=asked, estimates=estimates, judges=who)
             rng = np.random.default_rng([self._campaign.seed, len(self.planned.rounds) + 1])
             if policy.crossed:
-                number = phase.matchups or len(models) * (len(models) - 1) // 2
-                picks = policy.choose(state, phase, number, rng)
-                return self._design(crossed_design(picks, elo, inputs.instructions, models, phase.name), who)
+                picks = policy.choose(state, phase, phase.matchups or pairs_of(models), rng)
+                return self._design(crossed_design(picks, elo, space.instructions, models, phase.name), who)
             number = self._campaign.plan.round_size(phase, self._done(phase, group), analysis.battles)
             picks = policy.choose(state, phase, number, rng)
             # as many as the budgets cover, so that none is left half judged
-            count, whose = payable_battles(inputs, picks, costs, budgets)
+            count, whose = payable_battles(space, picks, who, funds)
             if count or not picks:
                 drawn = {one.instruction for one in picks[:count]}
-                on = [one for one in inputs.instructions if one in drawn]
+                on = [one for one in space.instructions if one in drawn]
                 return self._design(battle_design(picks[:count], elo, on, models, phase.name), who)
-            who = tuple(name for name in who if all(one.whose != whose for one in budgets[name].accounts))
+            who = tuple(name for name in who if all(one.whose != whose for one in funds.budgets[name].accounts))
         self.stopped = f"{whose} covers no further battle"
         self.short = phase.battles is not None or phase.crosses
         return None
 
     def _design(self, design: RoundDesign, who: Sequence[str]) -> RoundDesign | None:
         """A design for some judges, with who is left out of it; None where it has no battle."""
-        missing = [name for name in self._inputs.models if name not in design.models]
+        missing = [name for name in self.space.models if name not in design.models]
         without = tuple(ExcludedModel(name, "no rating by the other judges") for name in missing)
         everybody = len(who) == len(self._campaign.pair_judges)
         return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
 
-    def _costs(
-        self, names: Sequence[str], asked: NDArray[np.int32], budgets: Mapping[str, BudgetView]
-    ) -> tuple[list[BattleCost], Mapping[str, float]]:
-        """What a battle costs each of some judges, learned where a budget limits them, and how much text those before
-        showed it."""
-        limited = any(budgets[name].is_limited for name in names)
-        known = self._inputs.learned_costs() if limited else self._inputs.costs
-        costs = [one for one in known if one.judge in names]
-        return costs, {one.judge: float(self._inputs.characters(one, asked).mean()) for one in costs if len(asked)}
-
-    def _budgets(self) -> Mapping[str, BudgetView]:
-        return budgets_left(self._store, self._campaign, respondents(self._campaign))
+    def _funds(self) -> Funds:
+        return read_funds(self._store, self._campaign, respondents(self._campaign), self._prices)
 
     def _append(self, design: RoundDesign) -> PlannedCampaign:
         numbers = {judge.name: number for number, judge in self.planned.judges.items()}
-        before, inputs = self.planned, self._inputs
-        added = write_round(
-            self._store, self._campaign, before.id, numbers, design, inputs.answers, inputs.recordings, follows=True
-        )
+        before = self.planned
+        added = write_round(self._store, before.id, numbers, self.space.inputs, design, follows=True)
         return replace(
             before,
             trials=before.trials + added.trials,
@@ -213,16 +190,24 @@ class Rounds:
         )
 
 
+def read_space(store: Store, campaign: CampaignSettings, planned: PlannedCampaign, funds: Funds) -> DesignSpace:
+    """The models and instructions of a plan, with all that its rounds are chosen by."""
+    first = planned.rounds[0].design
+    inputs = read_inputs(store, campaign, respondents(campaign), funds, models=first.models)
+    return DesignSpace(inputs, first.models, first.instructions)
+
+
 def _able(
-    names: Sequence[str], costs: Sequence[BattleCost], shown: Mapping[str, float], budgets: Mapping[str, BudgetView]
+    space: DesignSpace, names: Sequence[str], asked: NDArray[np.int32], funds: Funds
 ) -> tuple[tuple[str, ...], str]:
     """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
     poor = {}
-    for one in costs:
-        usual = np.array([shown.get(one.judge, 0.0)])
-        count, whose = affordable([ChargedBattles(one, budgets[one.judge], usual, np.ones(1))])
-        if count == 0:
-            poor[one.judge] = whose
+    for one in battle_costs(space.inputs.campaign, funds.calls.values()):
+        if one.judge in names:
+            usual = np.array([space.characters(one, asked).mean() if len(asked) else 0.0])
+            count, whose = affordable([ChargedBattles(one, funds.budgets[one.judge], usual, np.ones(1))])
+            if count == 0:
+                poor[one.judge] = whose
     return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")
 
 

@@ -138,6 +138,12 @@ def register(
     return numbers
 
 
+def respondent_numbers(store: Store, judges: Iterable[tuple[JudgeSettings, Respondent]]) -> dict[str, int]:
+    """The respondent number of each judge, by name; those that the store does not know are left out."""
+    rows = {judge.name: store.read("respondent_id", respondent_key=respondent_key(one)) for judge, one in judges}
+    return {name: found[0][0] for name, found in rows.items() if found}
+
+
 def catalogue(store: Store, models: Sequence[str], variants: Sequence[str] = ()) -> Catalogue:
     """The first answers of the named models, with their edited copies of these variants."""
     numbers = {name: number for name, number, *_ in store.rows("models")}

@@ -19,7 +19,7 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
 from venire.arena.records import RECORDED
 from venire.orchestrator.costs.forecast import JudgeForecast
-from venire.orchestrator.planning.plan_state import PlanInputs, policy_state
+from venire.orchestrator.planning.design_space import DesignSpace, policy_state
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.design.interval_forecast import (
@@ -32,7 +32,6 @@ from venire.ratings.design.interval_forecast import (
 )
 from venire.ratings.design.priors import PriorRatings, prior_ratings
 from venire.session import Session
-from venire.storage.plans import plans
 from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
 
@@ -290,14 +289,11 @@ def remaining_battles(session: Session, estimates: Estimates | None, affordable:
     `estimates` are the ratings from verdicts so far, None without any.
     """
     rounds = session.rounds
-    ended = rounds is not None and rounds.stopped is not None and not rounds.short
-    if ended or not session.campaign.in_rounds:
+    if rounds is None or (rounds.stopped is not None and not rounds.short):
         return RemainingBattles(_none(), np.zeros(0))
-    planned = session.planned
-    models, names = planned.design.models, planned.design.instructions
-    answers = plans.catalogue(session.store, models)
-    field = PlanInputs(session.store, session.campaign, models, names, answers, {}, session.prices)
-    asked, many = field.asked(one.design for one in planned.rounds), sum(one.design.size for one in planned.rounds)
+    planned, space = session.planned, rounds.space
+    models, names = space.models, space.instructions
+    asked, many = space.asked(one.design for one in planned.rounds), sum(one.design.size for one in planned.rounds)
     found: list[NDArray[np.int32]] = []
     weights: list[NDArray[np.float64]] = []
     until, is_open = None, False
@@ -310,9 +306,9 @@ def remaining_battles(session: Session, estimates: Estimates | None, affordable:
             break
         if number <= 0:
             continue
-        there = len(models) * (len(models) - 1) // 2 * len(names) - len(field.barred) - len(asked)
+        there = len(models) * (len(models) - 1) // 2 * len(names) - len(space.barred) - len(asked)
         number = min(number, there)
-        chosen = _chosen(session, field, phase, min(number, _MAX_CHOSEN), elo, asked, estimates)
+        chosen = _chosen(session, space, phase, min(number, _MAX_CHOSEN), elo, asked, estimates)
         if not len(chosen):
             continue
         number = number if len(chosen) == _MAX_CHOSEN else len(chosen)
@@ -322,7 +318,7 @@ def remaining_battles(session: Session, estimates: Estimates | None, affordable:
     if not found:
         return RemainingBattles(_none(), np.zeros(0), None, is_open)
     battles = np.concatenate(found)
-    numbers = np.array([answers.instructions[name][0] for name in names], dtype=np.int32)
+    numbers = np.array([space.inputs.answers.instructions[name][0] for name in names], dtype=np.int32)
     battles[:, 2] = numbers[battles[:, 2]]
     return RemainingBattles(battles, np.concatenate(weights), until, is_open)
 
@@ -351,26 +347,26 @@ def _number(
 
 def _chosen(
     session: Session,
-    field: PlanInputs,
+    space: DesignSpace,
     phase: PhaseSettings,
     number: int,
     elo: Mapping[str, float],
     asked: NDArray[np.int32],
     estimates: Estimates | None,
 ) -> NDArray[np.int32]:
-    """Battles (battles, 3) of a phase by indices into the field; empty if its policy cannot choose yet."""
+    """Battles (battles, 3) of a phase by indices into the space; empty if its policy cannot choose yet."""
     policy, rng = POLICIES[phase.policy], np.random.default_rng([session.campaign.seed, len(asked)])
-    state = policy_state(field, elo=elo, asked=asked, estimates=estimates if policy.adaptive else None)
-    wanted = (phase.matchups or len(field.models) ** 2) if policy.crossed else number
+    state = policy_state(space, elo=elo, asked=asked, estimates=estimates if policy.adaptive else None)
+    wanted = (phase.matchups or len(space.models) ** 2) if policy.crossed else number
     try:
         picks = policy.choose(state, phase, wanted, rng)
     except InputError:  # it needs ratings from the verdicts of an earlier phase
         return _none()
-    models, instructions = field.places
+    models, instructions = space.places
     rows = [
         (models[one.model_a], models[one.model_b], place)
         for one in picks
-        for place in (_on(one, instructions, len(field.instructions)))
+        for place in (_on(one, instructions, len(space.instructions)))
     ]
     return np.array(rows, dtype=np.int32).reshape(-1, 3)
 

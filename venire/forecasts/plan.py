@@ -16,7 +16,7 @@ from venire.arena.records import Matchup
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanIntervals
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign
-from venire.orchestrator.planning.plan_state import PlanInputs
+from venire.orchestrator.planning.design_space import DesignSpace
 from venire.prices import price_warnings
 from venire.ratings.design.optimal_design import optimal_design
 from venire.session import Session
@@ -135,19 +135,17 @@ def reasons(session: Session, most: int = _MAX_REASONS) -> list[PolicyReason]:
 
 def _reasons(session: Session) -> Iterator[PolicyReason]:
     planned = session.planned
-    models, instructions = planned.design.models, planned.design.instructions
     if not session.campaign.pair_judges:
         return
-    answers = plans.catalogue(session.store, models)
-    field = PlanInputs(session.store, session.campaign, models, instructions, answers, {}, session.prices)
+    space = session.design_space()
     seen = dict(plans.interim_analyses(session.store, planned.id))
     for one in planned.rounds:
         before = [seen[number] for number in sorted(seen) if number < one.number]
         errors = {row.model: row.se for row in before[-1].models} if before else {}
-        yield from _of_round(one, field, errors)
+        yield from _of_round(one, space, errors)
 
 
-def _of_round(one: PlannedRound, field: PlanInputs, errors: dict[str, float | None]) -> Iterator[PolicyReason]:
+def _of_round(one: PlannedRound, space: DesignSpace, errors: dict[str, float | None]) -> Iterator[PolicyReason]:
     design = one.design
     for n, (matchup, instruction) in enumerate(_chosen(design)):
         pair = (matchup.model_a, matchup.model_b)
@@ -163,7 +161,7 @@ def _of_round(one: PlannedRound, field: PlanInputs, errors: dict[str, float | No
             matchup.gap,
             errors.get(matchup.model_a),
             errors.get(matchup.model_b),
-            _nano(field, pair, on, design.judges),
+            _nano(space, pair, on, design.judges),
         )
 
 
@@ -174,14 +172,14 @@ def _chosen(design: RoundDesign) -> Iterator[tuple[Matchup, str | None]]:
         yield from ((design.matchups[m], design.instructions[i]) for m, i in design.battles)
 
 
-def _nano(field: PlanInputs, pair: tuple[str, str], on: Sequence[str], judges: Sequence[str]) -> int | None:
-    models, instructions = field.places
+def _nano(space: DesignSpace, pair: tuple[str, str], on: Sequence[str], judges: Sequence[str]) -> int | None:
+    models, instructions = space.places
     a, b = (models[name] for name in pair)
     battles = np.array([(a, b, instructions[name]) for name in on], dtype=np.int32).reshape(-1, 3)
-    asked = [one for one in field.costs if not judges or one.judge in judges]
+    asked = [one for one in space.inputs.costs if not judges or one.judge in judges]
     if not asked:
         return None
-    return round(sum(float(one.costs(field.characters(one, battles)).sum()) for one in asked))
+    return round(sum(float(one.costs(space.characters(one, battles)).sum()) for one in asked))
 
 
 def design_limit(session: Session, found: PlanIntervals | str | None) -> DesignLimit | str | None:

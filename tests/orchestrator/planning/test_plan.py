@@ -8,6 +8,7 @@ from itertools import combinations, groupby, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from venire.arena.campaigns import (
@@ -23,12 +24,15 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, respondent_key, trial_key
-from venire.arena.planning import PlanState
 from venire.arena.records import Battle, Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
 from venire.judges import PROTOCOLS
+from venire.orchestrator.costs.budget import BudgetView
+from venire.orchestrator.costs.coverage import Funds
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign
-from venire.orchestrator.planning.expand import expand
-from venire.orchestrator.planning.first_round import design_crossed, select_models
+from venire.orchestrator.planning.expand import NumberedRespondent, expand
+from venire.orchestrator.planning.first_round import first_round
+from venire.orchestrator.planning.inputs import PlanInputs, SelectedModels, select_models
+from venire.orchestrator.planning.oversized import TextLengths
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import trial_states
@@ -86,14 +90,23 @@ def catalogue(models: Sequence[str], instructions: Sequence[str]) -> Catalogue:
     )
 
 
-def numbered(*judges: JudgeSettings) -> list[tuple[int, Respondent]]:
-    return [(sum(one.name.encode()), who) for one, who in respondents(campaign(*judges))]
+def numbered(*judges: JudgeSettings, repeats: int = 1) -> list[NumberedRespondent]:
+    asked = respondents(campaign(*judges))
+    return [NumberedRespondent.of(sum(one.name.encode()), who, repeats) for one, who in asked]
 
 
-def expanded(
-    chosen: RoundDesign, answers: Catalogue, judges: Sequence[tuple[int, Respondent]], repeats: int = 1
-) -> list[PlannedTrial]:
-    return list(expand(chosen, answers, judges, {number: repeats for number, _ in judges}, [0]))
+def expanded(chosen: RoundDesign, answers: Catalogue, judges: Sequence[NumberedRespondent]) -> list[PlannedTrial]:
+    return list(expand(chosen, answers, judges, [0]))
+
+
+def designed(asked: CampaignSettings, answers: Catalogue, models: SelectedModels | None = None) -> RoundDesign:
+    """The first round of what was read, without a store."""
+    nothing = np.zeros(0)
+    lengths = TextLengths(nothing, nothing, nothing)
+    budgets = {judge.name: BudgetView([]) for judge in asked.judges}
+    models = models or SelectedModels(tuple(answers.models), {})
+    inputs = PlanInputs(asked, respondents(asked), models, answers, lengths, {}, (), {})
+    return first_round(inputs, Funds(budgets, {}))
 
 
 MODELS = ("ash", "birch", "cedar")
@@ -142,24 +155,23 @@ def test_an_unknown_protocol_is_refused_with_the_judge_and_what_there_is() -> No
 
 
 def test_without_names_every_model_with_elo_is_taken_and_the_others_are_listed() -> None:
-    state, left_out = select_models(campaign(policy="widest-gap"), THERE)
-    assert state.models == ("ash", "birch", "elm")
-    assert state.elo == {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0}
-    assert left_out == (ExcludedModel("cedar", "no Elo"),)
+    models = select_models(campaign(policy="widest-gap"), THERE)
+    assert models.names == ("ash", "birch", "elm")
+    assert models.elo == {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0}
+    assert models.left_out == (ExcludedModel("cedar", "no Elo"),)
 
 
 @pytest.mark.parametrize("policy", ["random", "all-pairs"])
 def test_a_policy_that_needs_no_elo_takes_models_without_it(policy: str) -> None:
-    state, left_out = select_models(campaign(policy=policy), THERE)
-    assert state.models == ("ash", "birch", "cedar", "elm")
-    assert state.elo == {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0}
-    assert left_out == ()
+    models = select_models(campaign(policy=policy), THERE)
+    assert models.names == ("ash", "birch", "cedar", "elm")
+    assert models.elo == {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0}
+    assert models.left_out == ()
 
 
 def test_named_models_alone_are_taken_in_one_order_and_nobody_counts_as_left_out() -> None:
-    state, left_out = select_models(campaign(policy="widest-gap", models=("elm", "ash")), THERE)
-    assert (state.models, state.elo) == (("ash", "elm"), {"ash": 1000.0, "elm": 1300.0})
-    assert left_out == ()
+    models = select_models(campaign(policy="widest-gap", models=("elm", "ash")), THERE)
+    assert models == SelectedModels(("ash", "elm"), {"ash": 1000.0, "elm": 1300.0})
 
 
 def test_a_named_model_that_is_unknown_is_refused_with_those_that_are_there() -> None:
@@ -171,7 +183,7 @@ def test_a_named_model_without_elo_is_refused_where_the_policy_needs_it() -> Non
     asked = campaign(policy="widest-gap", models=("ash", "birch", "cedar"))
     with pytest.raises(InputError, match=r"names 'cedar', which has no Elo, and policy 'widest-gap' needs one"):
         select_models(asked, THERE)
-    assert select_models(campaign(policy="random", models=("ash", "cedar")), THERE)[0].models == ("ash", "cedar")
+    assert select_models(campaign(policy="random", models=("ash", "cedar")), THERE).names == ("ash", "cedar")
 
 
 @pytest.mark.parametrize(
@@ -186,14 +198,10 @@ def test_fewer_than_two_models_are_refused(policy: str, there: tuple[StoredModel
 # On what
 
 
-def policy_state(models: Sequence[str]) -> PlanState:
-    return PlanState(tuple(models), {})
-
-
 def test_without_a_number_all_common_instructions_are_taken_in_order() -> None:
     answers = catalogue(MODELS, ("q3", "q1", "q2"))
     del answers.completions["birch", "q1"]  # type: ignore[attr-defined]  # a plain dict here
-    chosen = design_crossed(campaign(), policy_state(MODELS), (ExcludedModel("oak", "no Elo"),), answers)
+    chosen = designed(campaign(), answers, SelectedModels(MODELS, {}, (ExcludedModel("oak", "no Elo"),)))
     assert chosen.instructions == ("q2", "q3")
     assert [(one.model_a, one.model_b) for one in chosen.matchups] == list(combinations(MODELS, 2))
     assert (chosen.models, chosen.left_out) == (MODELS, (ExcludedModel("oak", "no Elo"),))
@@ -204,7 +212,7 @@ def test_instructions_are_drawn_with_the_seed_whatever_their_order() -> None:
     answers, reversed_ = catalogue(MODELS, names), catalogue(MODELS, names[::-1])
 
     def drawn(seed: int, among: Catalogue = answers) -> tuple[str, ...]:
-        return design_crossed(campaign(seed=seed, instructions=6), policy_state(MODELS), (), among).instructions
+        return designed(campaign(seed=seed, instructions=6), among).instructions
 
     assert drawn(1) == drawn(1) == drawn(1, reversed_)
     assert len(set(drawn(1))) == 6
@@ -217,18 +225,16 @@ def test_random_matchups_follow_the_seed_of_the_campaign() -> None:
     answers = catalogue(models, NAMES)
 
     def chosen(seed: int) -> tuple[Matchup, ...]:
-        return design_crossed(
-            campaign(seed=seed, policy="random", matchups=15), policy_state(models), (), answers
-        ).matchups
+        return designed(campaign(seed=seed, policy="random", matchups=15), answers).matchups
 
     assert chosen(3) == chosen(3)
     assert chosen(3) != chosen(4)
 
 
 def test_as_many_instructions_as_there_are_may_be_wanted_and_not_one_more() -> None:
-    assert set(design_crossed(campaign(instructions=3), policy_state(MODELS), (), ANSWERS).instructions) == set(NAMES)
+    assert set(designed(campaign(instructions=3), ANSWERS).instructions) == set(NAMES)
     with pytest.raises(InputError, match=r"instructions = 4, and those answered by all 3 models are only 3"):
-        design_crossed(campaign(instructions=4), policy_state(MODELS), (), ANSWERS)
+        designed(campaign(instructions=4), ANSWERS)
 
 
 def test_models_without_an_instruction_in_common_are_refused() -> None:
@@ -238,21 +244,21 @@ def test_models_without_an_instruction_in_common_are_refused() -> None:
         {(model, name): ANSWERS.completions[model, name] for model, name in zip(MODELS, NAMES, strict=True)},
     )
     with pytest.raises(InputError, match=r"3 models have no instruction in common"):
-        design_crossed(campaign(), policy_state(MODELS), (), answers)
+        designed(campaign(), answers)
 
 
 # In which trials
 
 
 def test_every_battle_is_planned_in_both_orders_for_every_judge_and_repeat() -> None:
-    judges = numbered(judge("j"), judge("k"))
-    trials = expanded(CHOSEN, ANSWERS, judges, repeats=3)
+    judges = numbered(judge("j"), judge("k"), repeats=3)
+    trials = expanded(CHOSEN, ANSWERS, judges)
     found = {(one.instruction, one.battle, one.respondent, one.repeat) for one in trials}
     assert found == {
-        (ANSWERS.instructions[name][0], Battle(ANSWERS.models[a], ANSWERS.models[b], swapped, 50.0), number, repeat)
+        (ANSWERS.instructions[name][0], Battle(ANSWERS.models[a], ANSWERS.models[b], swapped, 50.0), one.number, repeat)
         for name in NAMES
         for a, b in combinations(MODELS, 2)
-        for number, _ in judges
+        for one in judges
         for swapped in (False, True)
         for repeat in (1, 2, 3)
     }
@@ -260,15 +266,15 @@ def test_every_battle_is_planned_in_both_orders_for_every_judge_and_repeat() -> 
 
 
 def test_the_trials_of_an_instruction_stand_together_and_all_its_battles_come_before_any_comes_again() -> None:
-    trials = expanded(CHOSEN, ANSWERS, numbered(judge("j"), judge("k")), repeats=3)
+    trials = expanded(CHOSEN, ANSWERS, numbered(judge("j"), judge("k"), repeats=3))
     laps = [(one.instruction, one.repeat) for one in trials]
     assert list(dict.fromkeys(laps)) == [(ANSWERS.instructions[name][0], lap) for name in NAMES for lap in (1, 2, 3)]
     assert len(list(groupby(laps))) == len(NAMES) * 3
 
 
 def test_a_trial_is_canonical_and_only_its_key_knows_the_order_shown() -> None:
-    judges = numbered(judge("j"))
-    trials = expanded(CHOSEN, ANSWERS, judges, repeats=2)
+    (who,) = numbered(judge("j"), repeats=2)
+    trials = expanded(CHOSEN, ANSWERS, [who])
     names = {number: name for name, number in ANSWERS.models.items()}
     texts = {number: (pair, key) for pair, (number, key, _) in ANSWERS.completions.items()}
     instructions = dict(ANSWERS.instructions.values())
@@ -280,7 +286,7 @@ def test_a_trial_is_canonical_and_only_its_key_knows_the_order_shown() -> None:
         assert (first[0], second[0]) == ((b, a) if one.battle.swapped else (a, b))
         assert ANSWERS.instructions[first[1]][0] == ANSWERS.instructions[second[1]][0] == one.instruction
         shown = (first_key, second_key)
-        assert one.key == trial_key(respondent_key(judges[0][1]), instructions[one.instruction], shown, one.repeat)
+        assert one.key == trial_key(who.key, instructions[one.instruction], shown, one.repeat)
         assert (one.protocol, one.battle.gap) == (PROTOCOLS["two-stage"].number, 50.0)
 
 
@@ -291,8 +297,7 @@ def test_battles_with_equal_texts_are_left_out_and_counted_once_each() -> None:
         same[model, "q2"] = Catalogued(number, key, -1)
     answers = replace(ANSWERS, completions=same)
     left_out = [0]
-    judges = numbered(judge("j"), judge("k"))
-    trials = list(expand(CHOSEN, answers, judges, {number: 2 for number, _ in judges}, left_out))
+    trials = list(expand(CHOSEN, answers, numbered(judge("j"), judge("k"), repeats=2), left_out))
     assert left_out == [1]
     assert len(trials) == (9 - 1) * 2 * 2 * 2
     pair = (ANSWERS.models["ash"], ANSWERS.models["cedar"])
@@ -302,8 +307,7 @@ def test_battles_with_equal_texts_are_left_out_and_counted_once_each() -> None:
 
 def test_the_plan_is_a_stream_that_looks_at_an_instruction_only_when_it_comes_to_it() -> None:
     first = {pair: row for pair, row in ANSWERS.completions.items() if pair[1] == "q1"}
-    judges = numbered(judge("j"))
-    stream = expand(CHOSEN, replace(ANSWERS, completions=first), judges, {judges[0][0]: 1}, [0])
+    stream = expand(CHOSEN, replace(ANSWERS, completions=first), numbered(judge("j")), [0])
     assert iter(stream) is stream
     assert len(list(islice(stream, 6))) == 6
     with pytest.raises(KeyError):
@@ -311,8 +315,8 @@ def test_the_plan_is_a_stream_that_looks_at_an_instruction_only_when_it_comes_to
 
 
 def test_the_same_design_makes_the_same_trials_in_the_same_order() -> None:
-    judges = numbered(judge("j"), judge("k"))
-    assert expanded(CHOSEN, ANSWERS, judges, 2) == expanded(CHOSEN, ANSWERS, judges, 2)
+    judges = numbered(judge("j"), judge("k"), repeats=2)
+    assert expanded(CHOSEN, ANSWERS, judges) == expanded(CHOSEN, ANSWERS, judges)
 
 
 @pytest.mark.parametrize("policy", ["all-pairs", "random"])
@@ -325,10 +329,8 @@ def test_neither_the_order_of_judges_nor_that_of_models_changes_the_set_of_trial
         there = [StoredModel(model, None, 9) for model in order]
         full = catalogue(models, names)
         answers = replace(full, completions={(m, i): full.completions[m, i] for i in names for m in order})
-        state, left_out = select_models(asked, there)
-        return {
-            one.key for one in expanded(design_crossed(asked, state, left_out, answers), answers, numbered(*judges))
-        }
+        design = designed(asked, answers, select_models(asked, there))
+        return {one.key for one in expanded(design, answers, numbered(*judges))}
 
     judges = [judge("j"), judge("k"), judge("l")]
     assert keys(judges, models) == keys(judges[::-1], models[::-1])

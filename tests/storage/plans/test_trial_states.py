@@ -23,7 +23,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from venire.arena.campaigns import *
 from venire.arena.records import *
-from venire.orchestrator.planning.expand import expand
+from venire.orchestrator.planning.expand import NumberedRespondent, expand
 from venire.orchestrator.designs import RoundDesign
 from venire.storage.transfer import importing
 from venire.storage.plans import plans
@@ -44,8 +44,8 @@ with open_store(sys.argv[1]) as store:
     numbers = plans.register(store, campaign, pairs, [])
     matchups = tuple(Matchup(a, b, 100.0) for a, b in islice(combinations(models, 2), 100))
     design = RoundDesign(matchups, tuple(questions), tuple(models), ())
-    judged_by = [(numbers[judge.name], respondent) for judge, respondent in pairs]
-    stream = expand(design, plans.catalogue(store, models), judged_by, dict.fromkeys(numbers.values(), 1), [0])
+    asked = [NumberedRespondent.of(numbers[judge.name], respondent) for judge, respondent in pairs]
+    stream = expand(design, plans.catalogue(store, models), asked, [0])
     print(plans.append_round(store, 1, stream, policy="p", seed=7, equal_texts=[0]))
     print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
     print(len(trial_states.pending_trials(store, 1).trials))

@@ -287,3 +287,13 @@ def test_widths_promised_after_a_sixth_are_those_of_the_board(
     board = venire("rate", file.parent / "small.duckdb", "--json").json()
     seen = np.median([0.5 * (one["hi"] - one["lo"]) for one in board["models"]])
     assert float(np.median(promised.widths.half_width())) / seen == pytest.approx(1.0, abs=0.2)
+
+
+def test_the_reason_for_a_battle_has_the_price_at_which_it_is_asked(write_campaign: Write, venire: Venire) -> None:
+    """A battle that goes by batches is half the price, as in the forecast above it."""
+    price = "price = { input = 30.0, output = 60.0 }"
+    files = (
+        write_campaign(name=f"{n}.toml", judge=one) for n, one in enumerate((price, f"{price}\ntransport = 'batch'"))
+    )
+    live, batched = (venire("plan", in_rounds(file), "--explain", "--json").json()["explain"] for file in files)
+    assert batched["chosen"][0]["nano"] == pytest.approx(live["chosen"][0]["nano"] / 2, rel=1e-3)

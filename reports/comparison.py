@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.wording import interval_text
 from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
@@ -21,7 +22,8 @@ from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
 from venire.ratings.pairwise.components import largest_group, ranked_values
 from venire.reports.board.model_rows import order_by_wins, outside_ratings
-from venire.reports.tables import RowTable, html_table
+from venire.reports.sections import Block, Column, Paragraph, TextTable, faint
+from venire.reports.tables import RowTable
 
 _COLUMNS: tuple[tuple[str, type], ...] = (("elo", float), ("rank", int))
 
@@ -97,21 +99,34 @@ class Comparison(RowTable):
         elos, ranks = (dict.fromkeys((f"{name} {what}" for name in self.methods), kind) for what, kind in _COLUMNS)
         return self.rows(), {"model": str, **elos, **ranks}
 
-    def _repr_html_(self) -> str:
-        """Ranks by method, Elo in brackets, as an HTML table for notebooks, with all texts escaped."""
-        lines = [
-            [
-                row.model,
-                *(
-                    ("" if rank is None else f"{rank}") + ("" if elo is None else f" ({elo:.0f})")
-                    for rank, elo in zip(row.rank, row.elo, strict=True)
-                ),
-            ]
-            for row in self.models
-        ]
-        lines.append(["Kendall's tau-b", *("" if one is None else f"{one:.2f}" for one in self.kendall)])
-        notes = [*self.notes, *(f"left out: {name}: {why}" for name, why in self.left_out.items())]
-        return html_table(["model", *self.methods], lines, notes)
+    def sections(self) -> Iterator[Block]:
+        """The rank of each model under each method, with how far it moved from the first method's."""
+        against = [one for one in self.agreements if any(tau is not None for tau in one.kendall)]
+        names = [row.model for row in self.models] + ["Kendall's tau-b"]
+        for one in against:
+            names += [f"tau-b with {one.name}", f"  {100 * one.level:g} %"]
+        columns = [Column("model", names)]
+        for index, method in enumerate(self.methods):
+            cells = [_moved(row.rank[index], row.moved[index]) for row in self.models] + [_tau(self.kendall[index])]
+            for one in against:
+                cells += [_tau(one.kendall[index]), interval_text(one.lo[index], one.hi[index], ".2f")]
+            columns.append(Column(method, cells))
+        yield TextTable(columns, f"Rank by method, and places moved from {self.methods[0]}", divisible=True)
+        for one in self.agreements:
+            if one.reason is not None:
+                yield Paragraph(f"note: no tau-b with {one.name} of every method: {one.reason}")
+            counts = sorted(set(one.models))
+            models = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            yield faint(f"{one.name}: {one.source}, {models} models; intervals are about other models of the same kind")
+        if self.disconnected:
+            yield Paragraph(
+                f"note: no common estimate exists under {', '.join(self.disconnected)}: ranked are the largest group "
+                "of models, and those wholly above or below it"
+            )
+        for name, reason in self.left_out.items():
+            yield faint(f"left out: {name} {reason}")
+        for note in self.notes:
+            yield Paragraph(f"note: {note}")
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain JSON values, floats rounded to six decimals."""
@@ -144,6 +159,14 @@ class Comparison(RowTable):
                 for one in self.agreements
             },
         }
+
+
+def _moved(rank: int | None, moved: int | None) -> str:
+    return "none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else "")
+
+
+def _tau(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
 
 
 def compare(

@@ -1,19 +1,21 @@
-"""Rows of figures as tables: of pandas, polars and Arrow, and of HTML as a notebook shows them."""
+"""Results with rows of figures: as tables of pandas, polars and Arrow, and as a notebook shows them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from venire.reports.html import html
+from venire.reports.sections import Block
 from venire.storage.transfer import memory
 
 
 class RowTable(ABC):
     """Something with rows of figures, flat dicts of equal keys, that other libraries take as a table.
 
-    Each library is optional; whoever inherits says the rows, with the type of each column.
+    Each library is optional; whoever inherits has the rows, with the type of each column, and the sections that are
+    printed.
     """
 
     __slots__ = ()
@@ -34,14 +36,10 @@ class RowTable(ABC):
         """The rows as a `pyarrow.Table`; raises InputError where pyarrow is not installed."""
         return memory.to_arrow(*self._table())
 
+    @abstractmethod
+    def sections(self) -> Iterable[Block]:
+        """What is printed of it, and shown in a notebook."""
 
-def html_table(heads: Sequence[str], lines: Iterable[Sequence[str]], notes: Iterable[str] = ()) -> str:
-    """A table with notes below it as HTML; every text is escaped.
-
-    >>> html_table(["model"], [["<b>"]], ["a note"])
-    '<table><thead><tr><th>model</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table><div>a note</div>'
-    """
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return table + "".join(f"<div>{escape(note)}</div>" for note in notes)
+    def _repr_html_(self) -> str:
+        """The sections as HTML for notebooks, with all texts escaped."""
+        return html(self.sections())

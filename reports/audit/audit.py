@@ -7,7 +7,7 @@ docs/audit.md gives the basis of each threshold.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -17,10 +17,13 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.reports.audit import bias, coverage, fit, influence, panel
 from venire.reports.audit.finding import Case, Check, Finding
+from venire.reports.board.source_sections import source_sections
 from venire.reports.chart_data import ChartSource
 from venire.reports.charts import draw_kind
 from venire.reports.plots import verdict_charts
-from venire.reports.tables import RowTable, html_table
+from venire.reports.sections import Block, Column, Gap, Paragraph, Severity, TextTable
+from venire.reports.tables import RowTable
+from venire.reports.wording import counted
 
 Word = Literal["worry", "unsure", "fine", "not made"]
 """What a finding comes to; `unsure` is a figure beyond its threshold that is no worry, such as one within chance."""
@@ -74,20 +77,34 @@ class Audit(RowTable):
         ]
         return rows, _COLUMNS
 
-    def _repr_html_(self) -> str:
-        """The findings as an HTML table for notebooks, worries first, with all texts escaped."""
-        rows = sorted(self._table()[0], key=lambda row: WORDS.index(row["word"]))
-        lines = [
-            [row["word"], row["check"], *(_number(row[name]) for name in ("figure", "threshold")), row["says"]]
-            for row in rows
+    def sections(self) -> Iterator[Block]:
+        """The verdict in a sentence, what was read, and the findings, worries first."""
+        counts = {"verdict": self.rows, "model": self.models, "judge": self.judges, "instruction": self.instructions}
+        read = ", ".join(counted(count, name) for name, count in counts.items())
+        yield Paragraph(f"Audit   {read}   verdicts: {self.verdicts}")
+        made, worries = sum(one.worry is not None for one in self.findings), len(self.worries)
+        if worries:
+            names = ", ".join(one.check for one in self.worries)
+            yield Paragraph(f"{worries} of {made} checks {'worries' if worries == 1 else 'worry'}: {names}")
+        else:
+            yield Paragraph(f"none of {made} checks worries" if made else "no check could be made")
+        if self.source:
+            yield from source_sections(self.source)
+        if self.note:
+            yield Paragraph(f"note: {self.note}")
+        yield Gap()
+        findings = sorted(self.findings, key=lambda one: WORDS.index(word(one)))
+        columns = [
+            Column("", [_MARKS[word(one)] for one in findings]),
+            Column("check", [one.check for one in findings]),
+            Column("figure", ["" if one.figure is None else _number(one.figure) for one in findings]),
+            Column("harmless", [_bound(one) for one in findings]),
+            Column("what was found", [one.says for one in findings], text=True),
         ]
-        read = f"{self.rows:,} verdicts on {self.models} models by {self.judges} judges"
-        notes = [
-            f"{read}; verdicts: {self.verdicts}",
-            *self.source.get("notes", ()),
-            *([self.note] if self.note else []),
+        severities: list[Severity] = [
+            "worry" if one.worry else "faint" if one.worry is None else "plain" for one in findings
         ]
-        return html_table(["", "check", "figure", "threshold", "what it says"], lines, notes)
+        yield TextTable(columns, name=1, severities=severities)
 
     def plot(self, kind: str) -> Any:
         """A chart of the verdicts as altair shows it in a notebook, of the kinds that there is data for.
@@ -149,8 +166,20 @@ _COLUMNS: dict[str, type] = {
 """Columns of an audit as a table."""
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+_MARKS: Mapping[Word, str] = {"worry": "WORRY", "unsure": "unsure", "fine": "fine", "not made": "-"}
+
+
+def _bound(one: Finding) -> str:
+    """On which side of which figure a check does not worry; nothing where there is no figure."""
+    if one.threshold is None or one.figure is None:
+        return ""
+    check = CHECKS[one.check]
+    sign = "<=" if check.harmless == "at most" else ">="
+    return f"{sign} {_number(one.threshold)}" + (f" or {check.unless}" if check.unless else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if (float(value).is_integer() and abs(value) >= 1.0) or value == 0 else f"{value:.3g}"
 
 
 def audit(

@@ -14,7 +14,8 @@ from venire.reports.charts import draw_kind
 from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 from venire.reports.plots import board_charts
-from venire.reports.tables import RowTable, html_table
+from venire.reports.sections import Block, Paragraph, TextTable, columns_of
+from venire.reports.tables import RowTable
 from venire.reports.wording import elo_text, open_intervals_text, pairs_asked_text
 
 
@@ -130,8 +131,8 @@ class Board(RowTable):
         figures = dict.fromkeys(self.models[0].figures if self.models else (), float)
         return self.rows(), {**_COLUMNS, **figures}
 
-    def _repr_html_(self) -> str:
-        """The models as an HTML table for notebooks, with all texts escaped."""
+    def sections(self) -> list[Block]:
+        """The models as a table with notes for notebooks."""
         heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics['level']:g} %"]
         heads += ["rank", "judgments"]
         lines = [
@@ -155,7 +156,7 @@ class Board(RowTable):
         notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
         if self.unrated:
             notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
-        return html_table(heads, lines, notes)
+        return [TextTable(columns_of(heads, lines)), *map(Paragraph, notes)]
 
 
 _COLUMNS: dict[str, type] = {

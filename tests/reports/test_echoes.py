@@ -14,10 +14,11 @@ from tests.reports.test_grades import make_grades, of
 from venire.arena.battles import Battles, Grades
 from venire.arena.records import Origin
 from venire.ratings.inference.options import Options
-from venire.render.grades import show_grades
+from venire.render.sections import show
 from venire.reports.board.board import with_grades
 from venire.reports.board.build import build
 from venire.reports.echoes import with_echo_pairs
+from venire.reports.grade_sections import grade_sections
 from venire.reports.grades import EchoTable, GradeBoard, grade_board
 
 Table = Callable[..., Battles]
@@ -82,7 +83,7 @@ def test_a_table_of_echoes_is_shown_with_what_judges_preferred(table: Table) -> 
     found = grade_part(table, rows, make_grades(of("e", "echo", **ECHOES)))
     assert [row.pairs for row in echo_of(found).pairs] == ["all pairs"]  # no grades say which are discriminative
     out = io.StringIO()
-    show_grades(Console(file=out, width=80, markup=False), found)
+    show(Console(file=out, width=80, markup=False), grade_sections(found))
     text = out.getvalue()
     assert "Echoes   verdicts: recorded" in text
     assert "Preference where one answer echoes   verdicts: recorded" in text

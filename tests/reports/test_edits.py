@@ -14,8 +14,9 @@ from tests.reports.test_grades import make_grades, of
 from venire.arena.battles import Battles
 from venire.ratings.diagnostics.accuracy import paired_preference_shift
 from venire.ratings.inference.options import Options
-from venire.render.grades import show_edits
+from venire.render.sections import show
 from venire.reports.edits import edit_contrasts
+from venire.reports.grade_sections import edit_sections
 
 Table = Callable[..., Battles]
 ITEMS = 40
@@ -95,7 +96,7 @@ def test_pairs_that_echo_by_themselves_are_left_out_of_the_contrast_of_an_echo(t
 def test_the_contrasts_are_shown(table: Table, width: int) -> None:
     found = edit_contrasts(edited(table, judges="jk"), verdicts(table, 0.0, 3, "jk"), Options())
     out = io.StringIO()
-    show_edits(Console(file=out, width=width, markup=False), found, 0.95, "recorded")
+    show(Console(file=out, width=width, markup=False), edit_sections(found, 0.95, "recorded"))
     text = out.getvalue()
     assert "Edited completions: echo   verdicts: recorded" in text
     assert f"{found[0].shift:+.3f}" in text

@@ -15,7 +15,8 @@ from rich.console import Console
 from venire.arena.battles import Grades
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.render.grades import show_grades
+from venire.render.sections import show
+from venire.reports.grade_sections import grade_sections
 from venire.reports.grades import GradeBoard, grade_board
 
 Row = tuple[str, str, str, str, int | None]
@@ -58,7 +59,7 @@ def board(grades: Grades, **options: Any) -> GradeBoard:
 
 def shown(found: GradeBoard, width: int = 130) -> str:
     out = io.StringIO()
-    show_grades(Console(file=out, width=width, markup=False, highlight=False), found)
+    show(Console(file=out, width=width, markup=False, highlight=False), grade_sections(found))
     return out.getvalue()
 
 

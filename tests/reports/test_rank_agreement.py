@@ -22,10 +22,11 @@ from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import ranked_values
-from venire.render.grades import show_grades
+from venire.render.sections import show
 from venire.reports.board.board import Board, with_grades
 from venire.reports.board.build import build
 from venire.reports.comparison import compare
+from venire.reports.grade_sections import grade_sections
 from venire.reports.graded_pairs import completion_grades, kinds_of_pairs
 from venire.reports.grades import RankAgreement, grade_board
 from venire.reports.rank_agreement import with_rank_agreement
@@ -161,7 +162,7 @@ def test_a_kind_that_cannot_be_rated_together_says_why(table: Table) -> None:
     assert (silent.ratings, silent.judgments, silent.reason) == ("unattempted", 0, "there is no such pair")
     out = io.StringIO()
     assert made.grades is not None
-    show_grades(Console(file=out, width=130, markup=False), made.grades)
+    show(Console(file=out, width=130, markup=False), grade_sections(made.grades))
     assert "no rank agreement with accuracy: unattempted: there is no such pair" in out.getvalue()
     json.dumps(made.to_json(), allow_nan=False)
 
@@ -172,7 +173,7 @@ def test_the_table_fits_its_terminal(table: Table, width: int, wide: bool) -> No
     made = board(judged(table, grades), make_grades(of("t", "direct", **grades)), baseline=0.3)
     out = io.StringIO()
     assert made.grades is not None
-    show_grades(Console(file=out, width=width, markup=False), made.grades)
+    show(Console(file=out, width=width, markup=False), grade_sections(made.grades))
     text = out.getvalue()
     assert "Rank agreement with accuracy" in text
     assert "non-discriminative" in text

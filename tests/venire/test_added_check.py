@@ -19,7 +19,7 @@ from venire.pages.registry import PAGES
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
 from venire.pages.views import audit as audit_view
-from venire.render.audit import show_audit
+from venire.render.sections import show
 from venire.reporting.document import report_document
 from venire.reports.audit.audit import CHECKS
 from venire.reports.audit.cases import case_of_campaign
@@ -55,7 +55,7 @@ def test_python_json_terminal_and_notebook_have_a_check_that_was_added(store: Pa
     (row,) = [one for one in found.to_json()["findings"] if one["check"] == "wet-paint"]
     assert (row["threshold"], row["harmless"], row["unless"], row["word"]) == (0.25, "at most", "rain", "worry")
     stream = io.StringIO()
-    show_audit(Console(file=stream, width=200), found)
+    show(Console(file=stream, width=200), found.sections())
     assert re.search(r"WORRY +wet-paint +0.5 +<= 0.25 or rain +the paint of \d judges <b>is wet</b>", stream.getvalue())
     assert "&lt;b&gt;is wet&lt;/b&gt;" in found._repr_html_()
 

@@ -54,8 +54,6 @@ def audit(
     """
     from venire.cli.options import write_json
     from venire.ratings.inference.options import Options
-    from venire.render.audit import show_audit
-    from venire.render.screen import console
     from venire.reports.audit.cases import audited
 
     options = Options(
@@ -70,6 +68,11 @@ def audit(
     if as_json:
         write_json(found.to_json())
     else:
-        show_audit(console(), found)
+        from venire.render.screen import console
+        from venire.render.sections import show
+        from venire.reports.sections import Gap, faint
+
+        hint = "what each threshold rests on: docs/audit.md; names and figures behind a line: --json"
+        show(console(), [*found.sections(), *((Gap(), faint(hint)) if found.worries else ())])
     if strict and found.worries:
         raise typer.Exit(1)

@@ -57,8 +57,9 @@ def place(
     from venire.orchestrator.recording.ending import Ending
     from venire.placement.board import PlaceSettings
     from venire.render.outcome import EXIT_CODES
-    from venire.render.place import run_placement, show_placed
+    from venire.render.place import run_placement
     from venire.render.screen import console
+    from venire.render.sections import show
 
     settings = PlaceSettings(
         store=on,
@@ -91,5 +92,5 @@ def place(
     elif as_json and code != EXIT_CODES[Ending.INTERRUPTED]:
         write_json({"model": model, "held": None, "people": None})
     elif found is not None:
-        show_placed(console(), found)
+        show(console(), found.sections())
     raise typer.Exit(code)

@@ -73,9 +73,10 @@ def rate(
     """
     from venire.arena.errors import InputError
     from venire.cli.options import write_json
-    from venire.render.board import show_board, show_comparison
+    from venire.render.board import show_board
     from venire.render.figures import show_figures
     from venire.render.screen import console, show_pages_hint
+    from venire.render.sections import show
     from venire.reports.board.rate import read
 
     read_from = source.source(paths, reference=reference, unranked=unranked)
@@ -91,7 +92,7 @@ def rate(
         if as_json:
             write_json(comparison.to_json())
         else:
-            show_comparison(console(), comparison)
+            show(console(), comparison.sections())
         return
     if len(method) > 1:
         raise InputError("--method was given more than once: add --compare to see methods side by side")

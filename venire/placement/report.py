@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from venire.arena.wording import money
+from venire.arena.wording import interval_text, money
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import Anchors, place_anchors
 from venire.placement.board import PlacementBoard, PlaceSettings
@@ -19,7 +20,8 @@ from venire.ratings.judges.habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.reports.charts import draw_kind
 from venire.reports.plots import placement_charts
-from venire.reports.tables import RowTable, html_table
+from venire.reports.sections import Block, Gap, Paragraph, TextTable, columns_of
+from venire.reports.tables import RowTable
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -71,21 +73,48 @@ class PlacementReport(RowTable):
     def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
         return self.rows(), {"model": str, "basis": str, **dict.fromkeys(_FIGURES, float)}
 
-    def _repr_html_(self) -> str:
-        """The model's ratings as an HTML table for notebooks, with all texts escaped."""
-        one = self.placement
-        lines = [
-            [
-                row["basis"],
-                *("" if row[name] is None else f"{row[name]:.0f}" for name in _FIGURES[:-1]),
-                f"{row['level']:.0%}",
+    def sections(self) -> Iterator[Block]:
+        """Where the model stands: by the judge, among the others, and by people; what it cost; what to be wary of."""
+        one, origins = self.placement, ", ".join(sorted(origin.value for origin in self.board.origins))
+        yield Paragraph(
+            f"{one.model} on the board of {self.board.campaign}: {self.battles:,} battles, {self.verdicts:,} readable "
+            f"verdicts on {one.instructions:,} instructions against {one.opponents} models, cost {money(self.nano)}; "
+            f"verdicts: {origins}"
+        )
+        yield Gap()
+        named = {"the board held": one.held, "with the board's own error": one.measured}
+        named |= {"all fitted together": one.joint} if one.joint is not None else {}
+        heads = ("by the judge", "Elo", "se", f"{_percent(one.level)} interval", "at every look")
+        yield TextTable(columns_of(heads, [(name, *_cells(figures)) for name, figures in named.items()]))
+        if (moved := self.moved) and one.joint is not None:
+            name, points = next(iter(moved.items()))
+            yield Paragraph(f"fitted together, nobody else moves by more than {abs(points):.0f} Elo points ({name})")
+        if one.rank is not None:
+            interval = f"{_percent(one.level)} interval {one.rank.lo} to {one.rank.hi}"
+            yield Gap()
+            yield Paragraph(f"rank {one.rank.rank} of {len(one.ratings.order)}, {interval}")
+        if one.neighbours:
+            rows = [
+                (n.model, f"{n.elo:.0f}", f"{n.above:.2f}" if math.isfinite(n.above) else "unknown")
+                for n in one.neighbours
             ]
-            for row in self.rows()
-        ]
-        notes = [f"{one.model} on {self.board.campaign}: {self.battles} battles, {money(self.nano)}"]
-        if (rank := one.rank) is not None:
-            notes.append(f"rank {rank.lo}" if rank.lo == rank.hi else f"rank {rank.lo} to {rank.hi}")
-        return html_table(["rating", "Elo", "error", "from", "to", "level"], lines, [*notes, *self.warnings])
+            yield TextTable(columns_of(("neighbour", "Elo", "chance to be above it"), rows))
+        yield Gap()
+        yield Paragraph(self._by_people())
+        for warning in self.warnings:
+            yield Paragraph(f"note: {warning}")
+
+    def _by_people(self) -> str:
+        people = self.people
+        if people is None or self.anchors is None:
+            return "on people's scale: no model of the board has an Elo by people (`venire import table --kind elo`)"
+        known = "" if self.known is None else f" (people say {self.known:.0f})"
+        error = people.errors.get(people.rule, math.nan)
+        return (
+            f"on people's scale: {people.elo:.0f}, {_percent(1.0 - people.interval.alpha)} conformal interval "
+            f"{_span(people.low, people.high)}{known}; calibrated on {len(self.anchors.models)} models placed anew "
+            f"with {np.median(self.anchors.battles):.0f} battles each, which it missed by {error:.0f} on average"
+        )
 
     def plot(self, kind: str) -> Any:
         """A chart as altair shows it in a notebook: leaderboard, intervals or calibration.
@@ -132,6 +161,23 @@ class PlacementReport(RowTable):
 
 
 _FIGURES = ("elo", "se", "lo", "hi", "level")
+
+
+def _cells(figures: PlacedElo) -> tuple[str, ...]:
+    return (
+        f"{figures.elo:.0f}",
+        f"{figures.se:.0f}" if math.isfinite(figures.se) else "unknown",
+        _span(figures.low, figures.high),
+        _span(figures.low_any, figures.high_any),
+    )
+
+
+def _span(low: float, high: float) -> str:
+    return interval_text(low, high) or "no bound"
+
+
+def _percent(level: float) -> str:
+    return f"{100.0 * level:g} %"
 
 
 def place_result(

@@ -10,10 +10,12 @@ from rich.console import Console
 
 from venire.arena.wording import few, interval_text, plain
 from venire.ratings.methods.methods import METHODS
-from venire.render.grades import columns_by_width, show_edits, show_grades
 from venire.render.screen import FAILED, tabulate
+from venire.render.sections import show
 from venire.reports.board.board import Board, ModelRow
-from venire.reports.comparison import Comparison
+from venire.reports.board.source_sections import source_sections
+from venire.reports.grade_sections import edit_sections, grade_sections
+from venire.reports.sections import Gap
 from venire.reports.wording import counted, elo_text, open_intervals_text, pairs_asked_text
 
 _NARROW = 111
@@ -38,7 +40,7 @@ def show_board(screen: Console, board: Board) -> None:
     """Models by rating and judges by consistency, with what a reader needs to doubt them."""
     facts = board.diagnostics
     if board.grades is not None and not sum(facts["statuses"].values()):  # nobody has set one model above another
-        show_grades(screen, board.grades)
+        show(screen, grade_sections(board.grades))
         return
     if not board.models and facts["reason"]:
         screen.print(f"no ratings: {facts['reason']}")
@@ -46,7 +48,7 @@ def show_board(screen: Console, board: Board) -> None:
     if board.models:
         _show_models(screen, board)
     if source := facts.get("source"):
-        _show_source(screen, source)
+        show(screen, source_sections(source))
     if reference := facts.get("reference"):
         _show_reference(screen, reference)
     _show_doubts(screen, board)
@@ -60,11 +62,9 @@ def show_board(screen: Console, board: Board) -> None:
     if peers := facts.get("peers"):
         show_peers(screen, peers, board.verdicts)
     if board.edits:
-        screen.print()
-        show_edits(screen, board.edits, facts["level"], board.verdicts)
+        show(screen, [Gap(), *edit_sections(board.edits, facts["level"], board.verdicts)])
     if board.grades is not None:
-        screen.print()
-        show_grades(screen, board.grades)
+        show(screen, [Gap(), *grade_sections(board.grades)])
 
 
 def _show_models(screen: Console, board: Board) -> None:
@@ -95,94 +95,6 @@ def _rating_column(board: Board) -> dict[str, list[str]]:
     if board.ordered:
         return {"position": ["none" if row.position is None else f"{row.position:.4g}" for row in board.models]}
     return {"Elo": [elo_text(row.elo, row.lo, row.hi) for row in board.models]}
-
-
-def show_comparison(screen: Console, comparison: Comparison) -> None:
-    """The rank of each model under each method, with how far it moved from the first method's.
-
-    Methods that do not fit beside each other stand below, in a table of their own.
-    """
-    names = ["model", *(plain(row.model) for row in comparison.models), "Kendall's tau-b"]
-    against = [one for one in comparison.agreements if any(tau is not None for tau in one.kendall)]
-    for one in against:
-        names += [f"tau-b with {one.name}", f"  {_percent(one.level)}"]
-    columns = []
-    for place, method in enumerate(comparison.methods):
-        cells = [_moved(row.rank[place], row.moved[place]) for row in comparison.models]
-        kendall = comparison.kendall[place]
-        taus = [_number(kendall)]
-        for one in against:
-            lo, hi = one.lo[place], one.hi[place]
-            taus += [_number(one.kendall[place]), interval_text(lo, hi, ".2f")]
-        columns.append([method, *cells, *taus])
-    title: str | None = f"Rank by method, and places moved from {comparison.methods[0]}"
-    for part in columns_by_width(names, columns, screen.width):
-        tabulate(
-            screen, ["model", *(column[0] for column in part)], list(zip(names, *part, strict=True))[1:], title=title
-        )
-        title = ""
-    for one in comparison.agreements:
-        if one.reason is not None:
-            screen.print(f"note: no tau-b with {one.name} of every method: {plain(one.reason)}")
-        counts = sorted(set(one.models))
-        models = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        screen.print(
-            f"{one.name}: {plain(one.source)}, {models} models; intervals are about other models of the same kind",
-            style="dim",
-        )
-    if comparison.disconnected:
-        methods = ", ".join(comparison.disconnected)
-        screen.print(
-            f"note: no common estimate exists under {methods}: ranked are the largest group of models, and those "
-            "wholly above or below it"
-        )
-    for name, reason in comparison.left_out.items():
-        screen.print(f"left out: {name} {reason}", style="dim")
-    for note in comparison.notes:
-        screen.print(f"note: {plain(note)}")
-
-
-def _moved(rank: int | None, moved: int | None) -> str:
-    return "none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else "")
-
-
-def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
-    """What the files were taken for, and what became of their rows."""
-    if "left_aside" in source:
-        show_table(screen, source)
-        return
-    show_source_notes(screen, source)
-    by = "by its columns; another: --format" if source["guessed"] else "as told"
-    screen.print(f"format: {source['format']} ({by}); {source['verdicts']} verdicts", style="dim")
-    if source["both_bad"]:
-        counted = "counted as ties; --both-bad drop" if source["both_bad_as"] == "tie" else "left out; --both-bad tie"
-        other = "leaves them out" if source["both_bad_as"] == "tie" else "counts them"
-        screen.print(f"both bad: {source['both_bad']}, {counted} {other}")
-    if source["itself"]:
-        screen.print(f"left out: {source['itself']} rows in which a model meets itself")
-    if source["note"]:
-        screen.print(f"note: {source['note']}", style="dim")
-
-
-def show_source_notes(screen: Console, source: Mapping[str, Any]) -> None:
-    """What of the reading of files changes ratings or intervals, as bright as they are."""
-    for note in source.get("notes", ()):
-        screen.print(f"note: {plain(note)}")
-
-
-def show_table(screen: Console, source: Mapping[str, Any]) -> None:
-    """What decides how a plain table was read: what it calls otherwise than we do, and what of it was not read."""
-    show_source_notes(screen, source)
-    if source["columns"]:
-        screen.print(
-            plain("columns: " + ", ".join(f"{theirs} as {ours}" for ours, theirs in source["columns"].items())),
-            style="dim",
-        )
-    if source["values"]:
-        words = (f"{theirs} as {ours or 'not read'}" for theirs, ours in source["values"].items())
-        screen.print(plain("winners: " + ", ".join(words)), style="dim")
-    if source["left_aside"]:
-        screen.print(plain(f"columns left aside: {few(source['left_aside'])}"), style="dim")
 
 
 def _show_doubts(screen: Console, board: Board) -> None:

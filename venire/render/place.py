@@ -6,18 +6,16 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
 
-from venire.arena.wording import interval_text, money, plain
+from venire.arena.wording import money, plain
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
 from venire.placement.run import PlacementForecast, forecast_placement, placement_session
 from venire.prices import price_warnings
-from venire.ratings.design.placement import PlacedElo, Placement
 from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
-from venire.render.screen import progress, tabulate, warning_printer
+from venire.render.screen import progress, warning_printer
 from venire.session import Embedded, Session
 
 if TYPE_CHECKING:
@@ -114,69 +112,3 @@ def _run(
         why = next(iter([*(one for found in reasons for one in found.values()), *summary.gates]), "")
         screen.print(f"ended: {summary.ending.value}{f': {plain(why)}' if why else ''}")
     return EXIT_CODES[summary.ending]
-
-
-def show_placed(screen: Console, found: PlacementReport) -> None:
-    """Where a model stands: by the judge, among the others, and by people; what it cost; what to be wary of."""
-    one, origins = found.placement, ", ".join(sorted(origin.value for origin in found.board.origins))
-    screen.print(
-        f"{plain(one.model)} on the board of {plain(found.board.campaign)}: {found.battles:,} battles, "
-        f"{found.verdicts:,} readable verdicts on {one.instructions:,} instructions against {one.opponents} models, "
-        f"cost {money(found.nano)}; verdicts: {origins}\n"
-    )
-    rows = [("the board held", one.held), ("with the board's own error", one.measured)]
-    rows += [("all fitted together", one.joint)] if one.joint is not None else []
-    head = ("by the judge", "Elo", "se", f"{_share(one.level)} interval", "at every look")
-    tabulate(screen, head, [(name, *_cells(figures)) for name, figures in rows])
-    if (moved := found.moved) and one.joint is not None:
-        name, points = next(iter(moved.items()))
-        screen.print(f"fitted together, nobody else moves by more than {abs(points):.0f} Elo points ({plain(name)})")
-    _show_ranks(screen, one)
-    _show_people(screen, found)
-    for warning in found.warnings:
-        screen.print(f"note: {plain(warning)}")
-
-
-def _cells(figures: PlacedElo) -> tuple[str, ...]:
-    return (
-        f"{figures.elo:.0f}",
-        f"{figures.se:.0f}" if math.isfinite(figures.se) else "unknown",
-        _span(figures.low, figures.high),
-        _span(figures.low_any, figures.high_any),
-    )
-
-
-def _span(low: float, high: float) -> str:
-    return interval_text(low, high) or "no bound"
-
-
-def _show_ranks(screen: Console, one: Placement) -> None:
-    if one.rank is not None:
-        interval = f"{_share(one.level)} interval {one.rank.lo} to {one.rank.hi}"
-        screen.print(f"\nrank {one.rank.rank} of {len(one.ratings.order)}, {interval}")
-    rows = [
-        (plain(n.model), f"{n.elo:.0f}", f"{n.above:.2f}" if math.isfinite(n.above) else "unknown")
-        for n in one.neighbours
-    ]
-    if rows:
-        tabulate(screen, ("neighbour", "Elo", "chance to be above it"), rows)
-
-
-def _show_people(screen: Console, found: PlacementReport) -> None:
-    people = found.people
-    if people is None or found.anchors is None:
-        screen.print(
-            "\non people's scale: no model of the board has an Elo by people (`venire import table --kind elo`)"
-        )
-        return
-    known = "" if found.known is None else f" (people say {found.known:.0f})"
-    error = people.errors.get(people.rule, math.nan)
-    screen.print(
-        f"\non people's scale: {people.elo:.0f}, {_share(1.0 - people.interval.alpha)} conformal interval "
-        f"{_span(people.low, people.high)}{known}; calibrated on {len(found.anchors.models)} models placed anew with "
-        f"{np.median(found.anchors.battles):.0f} battles each, which it missed by {error:.0f} on average"
-    )
-
-
-def _share(level: float) -> str:
-    return f"{100.0 * level:g} %"

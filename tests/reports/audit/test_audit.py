@@ -17,7 +17,7 @@ from rich.console import Console
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
-from venire.render.audit import show_audit
+from venire.render.sections import show
 from venire.reports.audit.audit import CHECKS, Audit, audit, word
 from venire.reports.audit.finding import Case, Finding
 
@@ -257,7 +257,7 @@ def test_both_conditions_stand_beside_an_unsure_figure(width: int | None) -> Non
     out = io.StringIO()
     found = (Finding("own-family", False, 0.5, 0.2, "it may favour its own"), Finding("length", False, 0.1, 0.2, "no"))
     screen = Console(file=out, width=width or 300, force_terminal=width is not None, color_system=None)
-    show_audit(screen, Audit(found[::-1], "simulated", 10, 3, 2, 5, 0.95, 0))
+    show(screen, Audit(found[::-1], "simulated", 10, 3, 2, 5, 0.95, 0).sections())
     shown = " ".join(out.getvalue().split())
     assert "none of 2 checks worries" in shown
     assert shown.index("unsure") < shown.index("fine")

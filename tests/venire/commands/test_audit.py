@@ -15,7 +15,7 @@ import venire as package
 from venire.arena.errors import InputError
 from venire.orchestrator.recording.ending import Ending
 from venire.ratings.inference.options import Options
-from venire.render.audit import show_audit
+from venire.render import sections
 from venire.reports.audit.audit import CHECKS
 from venire.reports.audit.audit import Audit as Found
 from venire.reports.audit.finding import Finding
@@ -126,7 +126,7 @@ def test_a_store_knows_what_was_planned_and_who_led_when(
 def show(width: int, *findings: Finding) -> str:
     stream = io.StringIO()
     screen = Console(file=stream, width=width, force_terminal=True, color_system=None, markup=False, highlight=False)
-    show_audit(screen, Found(findings, "recorded", 10, 2, 1, 5, 0.95, 0))
+    sections.show(screen, Found(findings, "recorded", 10, 2, 1, 5, 0.95, 0).sections())
     return stream.getvalue()
 
 

@@ -131,7 +131,7 @@ def test_a_worry_has_a_colour_on_a_terminal_and_its_word_everywhere() -> None:
 
     from rich.console import Console
 
-    from venire.render.audit import show_audit
+    from venire.render.sections import show
     from venire.reports.audit.audit import Audit
     from venire.reports.audit.finding import Finding
 
@@ -140,6 +140,6 @@ def test_a_worry_has_a_colour_on_a_terminal_and_its_word_everywhere() -> None:
     for colour in (True, False):
         out = io.StringIO()
         screen = Console(file=out, force_terminal=True, width=130, no_color=not colour, color_system="standard")
-        show_audit(screen, audit)
+        show(screen, audit.sections())
         assert "WORRY" in out.getvalue()
         assert ("\x1b[1;31m" in out.getvalue()) == colour

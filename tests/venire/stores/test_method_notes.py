@@ -13,7 +13,8 @@ from rich.console import Console
 from venire.arena.records import Origin
 from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
-from venire.render.board import show_board, show_comparison, show_method_notes
+from venire.render.board import show_board, show_method_notes
+from venire.render.sections import show
 from venire.reports.board.build import build
 from venire.reports.comparison import compare
 
@@ -72,7 +73,7 @@ def test_methods_that_do_not_fit_beside_each_other_stand_below(names: tuple[str,
     battles = to_battles(ballots(["x"] * 3 + ["y"] * 3, None, [*names] * 2, [1, 2, 3, 1, 3, 2]))
     chosen = ["kemeny", "win-rate", "win-rate-balanced", "elo", "bradley-terry", "m-elo"]
     out = io.StringIO()
-    show_comparison(Console(file=out, width=60), compare(battles, chosen, Options()))
+    show(Console(file=out, width=60), compare(battles, chosen, Options()).sections())
     lines = [line.split() for line in out.getvalue().splitlines()]
     heads = [line[1:] for line in lines if line[:1] == ["model"]]
     assert len(heads) > 1

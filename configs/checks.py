@@ -153,8 +153,8 @@ def _transport_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Prob
     provider = judge.get("provider", "openai")
     if provider == "replay":
         yield Problem((*place, "transport"), 'provider "replay" asks nobody: leave it out')
-    elif isinstance(provider, str) and provider in PROVIDERS and PROVIDERS[provider].batches is None:
-        able = [f'"{name}"' for name, entry in PROVIDERS.items() if entry.batches is not None]
+    elif isinstance(provider, str) and provider in PROVIDERS and not PROVIDERS[provider].batches:
+        able = [f'"{name}"' for name, entry in PROVIDERS.items() if entry.batches]
         yield Problem(
             (*place, "transport"), f'provider "{provider}" has no batch interface; those that have: {", ".join(able)}'
         )

@@ -85,7 +85,7 @@ def in_batches(campaign: CampaignSettings, names: Sequence[str]) -> CampaignSett
         if name not in judges:
             raise InputError(f"--batch {name}: no judge of that name; there is: {', '.join(judges)}")
         route = judges[name].lane.routes[0]
-        if route.provider not in PROVIDERS or PROVIDERS[route.provider].batches is None:
+        if route.provider not in PROVIDERS or not PROVIDERS[route.provider].batches:
             raise InputError(f"--batch {name}: provider {route.provider!r} has no batch interface")
         if any(way.replicas is not None for way in judges[name].lane.routes):
             raise InputError(f"--batch {name}: replicas in a Ray cluster are asked call by call")

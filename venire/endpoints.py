@@ -188,7 +188,8 @@ def _open(
         base_url, opened, batches = inside
     else:
         base_url = route.base_url
-        opened, batches = PROVIDERS[route.provider].open, PROVIDERS[route.provider].batches
+        entry = PROVIDERS[route.provider]
+        opened, batches = entry.open, entry.open_batches if entry.batches else None
     try:
         endpoint = Endpoint(
             base_url,

@@ -489,7 +489,7 @@ class Session:
             return
         with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
             entry = PROVIDERS["openai"]
-            yield EmbeddedProvider(server.base_url, entry.open, entry.batches)
+            yield EmbeddedProvider(server.base_url, entry.open, entry.open_batches)
 
     def _refuse_to_leave(self, left: Sequence[JudgeSettings]) -> None:
         """Refuse to leave batches behind with a provider that ends with this run."""

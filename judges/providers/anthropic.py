@@ -140,5 +140,5 @@ def _open_batches(endpoint: Endpoint) -> AnthropicBatches:
 
 
 ANTHROPIC = ProviderEntry(
-    AnthropicProvider, batches=_open_batches, home="https://api.anthropic.com/v1", max_temperature=1
+    AnthropicProvider, batches={"anthropic": _open_batches}, home="https://api.anthropic.com/v1", max_temperature=1
 )

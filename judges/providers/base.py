@@ -16,6 +16,7 @@ from venire.arena.campaigns import Limits
 from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.batches.base import BatchProvider
+from venire.judges.providers.vendors import vendor_of
 
 _MASK = "[redacted]"
 _SHORTEST = 6
@@ -338,10 +339,23 @@ class ProviderEntry:
     """
 
     open: Callable[[Endpoint], Provider]
-    batches: Callable[[Endpoint], BatchProvider] | None = None
-    """Makes its batch interface for an endpoint; None: it has none."""
+    batches: Mapping[str, Callable[[Endpoint], BatchProvider]] = field(default_factory=dict)
+    """What makes a batch interface for an endpoint, by the name of its form; of several, the vendor there has one."""
     home: str | None = None
     """The base URL of its one vendor; None: a campaign file must give base_url."""
     proxies: bool = True
     """Whether it can ask through a proxy."""
     max_temperature: int = 2
+
+    def open_batches(self, endpoint: Endpoint) -> BatchProvider:
+        """The batch interface of an endpoint: that of its vendor, where there are several forms.
+
+        Raises `InputError` for a vendor that has none, or one in a form that is not spoken here.
+        """
+        form = next(iter(self.batches)) if len(self.batches) == 1 else vendor_of(endpoint.base_url).batches
+        if form is None or form not in self.batches:
+            raise InputError(
+                f"{endpoint.base_url}: this vendor's batch interface, if it has one, is not among those that can be "
+                "spoken; ask its judges one call at a time"
+            )
+        return self.batches[form](endpoint)

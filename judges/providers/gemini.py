@@ -159,4 +159,6 @@ def _open_batches(endpoint: Endpoint) -> GeminiBatches:
     return GeminiBatches(endpoint, _credentials(endpoint), read_content, _bare)
 
 
-GEMINI = ProviderEntry(GeminiProvider, batches=_open_batches, home="https://generativelanguage.googleapis.com/v1beta")
+GEMINI = ProviderEntry(
+    GeminiProvider, batches={"gemini": _open_batches}, home="https://generativelanguage.googleapis.com/v1beta"
+)

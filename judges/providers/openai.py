@@ -14,7 +14,9 @@ import orjson
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint, ProviderEntry
-from venire.judges.providers.batches.by_vendor import open_chat_batches
+from venire.judges.providers.batches.mistral import MistralBatches
+from venire.judges.providers.batches.openai import OpenAIBatches
+from venire.judges.providers.batches.together import TogetherBatches
 from venire.judges.providers.faults import refusal
 from venire.judges.providers.http_provider import HttpProvider, limits_key_of
 from venire.judges.providers.replies import read_reply
@@ -117,4 +119,6 @@ def _parameters_of(model: str) -> ModelParameters:
     return ModelParameters("none")
 
 
-OPENAI = ProviderEntry(OpenAIProvider, batches=open_chat_batches)
+OPENAI = ProviderEntry(
+    OpenAIProvider, batches={"openai": OpenAIBatches, "mistral": MistralBatches, "together": TogetherBatches}
+)

@@ -43,7 +43,7 @@ class Vendor:
     """Whether `logprobs` is the number of likeliest tokens, and there is no `top_logprobs`."""
 
     batches: str | None = "openai"
-    """The form of its batch interface, a key of `batches.by_vendor.FORMS`; None: none, or one that is not spoken."""
+    """The form of its batch interface, a key of `openai.OPENAI.batches`; None: none, or one that is not spoken."""
 
     prices: str = ""
     """The prefix of its models' names in the table of prices that litellm ships."""

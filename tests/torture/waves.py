@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import duckdb
 
@@ -33,12 +33,12 @@ from venire.arena.campaigns import BATCH_PART, TokenPrice
 from venire.configs.loading import load_campaign
 from venire.session import Session, answer_key
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.batches import BatchFaults
+from venire.simulation.batches import BatchFaults, BatchForm
 from venire.simulation.server import JudgeServer, serve_in_thread
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "configs" / "demo"
-FORMS = ("openai", "anthropic")
+FORMS: tuple[BatchForm, ...] = get_args(BatchForm)
 _TRIALS_A_REPEAT = 480
 _INSTRUCTIONS = 16
 _PRICE = TokenPrice(1_000_000_000, 4_000_000_000)

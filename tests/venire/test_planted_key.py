@@ -85,8 +85,7 @@ def holders() -> Iterator[Any]:
         endpoint = Endpoint("http://127.0.0.1:9/v1", KEY, 1.0, 1, headers={"X-Title": KEY})
         yield endpoint
         yield entry.open(endpoint)
-        if entry.batches is not None and (batches := entry.batches(endpoint)) is not None:
-            yield batches
+        yield from (open_batches(endpoint) for open_batches in entry.batches.values())
 
 
 def test_what_holds_a_key_neither_shows_nor_pickles_it() -> None:

@@ -202,7 +202,7 @@ def test_mock_provider_answers_batches_with_their_faults(
     wave = tmp_path / "wave.jsonl"
 
     async def script() -> list[int | None]:
-        batches = PROVIDERS["openai"].batches(Endpoint(base_url, None, 30.0, 4))
+        batches = PROVIDERS["openai"].open_batches(Endpoint(base_url, None, 30.0, 4))
         lines = [batches.line(f"line-{number}", b"{}") for number in range(40)]
         wave.write_bytes(b"".join(line + b"\n" for line in lines))
         made = await batches.submit("wave-1", "judge", wave)

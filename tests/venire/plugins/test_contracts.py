@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
 import json
 import subprocess
@@ -25,10 +26,14 @@ from venire.arena.shapes import Shape
 from venire.judges.conversation import make_request, read_outcome, user_message
 from venire.judges.entry import FOREIGN, ProtocolEntry, ReplyExample
 from venire.judges.prompts import choose, show_instruction, show_list, with_options
+from venire.judges.providers.batches.base import BatchLimits
+from venire.judges.providers.batches.mistral import MistralBatches
+from venire.judges.providers.batches.openai import OpenAIBatches
 from venire.judges.providers.faults import failure
 from venire.judges.providers.openai import OpenAIProvider
 from venire.simulation.rehearsal import check_rehearsal, pairwise, ranking
 from venire.testing import check_format, check_method, check_policy, check_protocol, check_provider
+from venire.testing.batches import check_form
 
 SIGNS = ("1", "-1")
 Add = Callable[[Registry[Any], Any], str]
@@ -66,6 +71,10 @@ def gemini_body(text: str) -> bytes:
     return json.dumps({"candidates": [candidate], "usageMetadata": usage}).encode()
 
 
+REPLAYS = [
+    json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((Path(__file__).parents[2] / "judges/providers/batches/vendors").glob("*.json"))
+]
 BODIES = {"openai": openai_body, "anthropic": anthropic_body, "gemini": gemini_body}
 
 
@@ -86,7 +95,7 @@ def test_every_method_of_ours_keeps_the_contract(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PROVIDERS if name != "litellm"])
 def test_every_provider_of_ours_keeps_the_contract(name: str) -> None:
-    check_provider(name, BODIES[name])
+    check_provider(name, BODIES[name], replays=[one for one in REPLAYS if one["provider"] == name])
 
 
 @pytest.mark.slow
@@ -236,6 +245,44 @@ def own_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
         return "own_prompts:texts"
 
     return write
+
+
+async def nothing_listed(batches: Any, since: Any) -> list[Any]:
+    return []
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ({}, None),
+        ({"batches": OpenAIBatches.batches}, "list: .* 404"),
+        ({"batches": nothing_listed}, "a list with a batch 'wave-1' is read as"),
+        ({"_files": lambda batches, shown: []}, "its answers are read as"),
+        ({"cancel": OpenAIBatches.cancel}, "cancel: .* 404"),
+        ({"line": OpenAIBatches.line}, "its line is"),
+        ({"limits": BatchLimits(10, 10)}, "its limits are"),
+        ({"submit": OpenAIBatches.submit}, "submitted: .*POST /v1/batches in place of POST /v1/batch/jobs"),
+        ({"_status": OpenAIBatches._status}, "a batch that is running has the lines 0, not 4"),
+    ],
+)
+def test_a_further_form_of_batches_that_is_half_written_is_told_what(
+    add: Add, written: dict[str, Any], says: str | None
+) -> None:
+    sixth = type("SixthBatches", (MistralBatches,), written)
+    name = add(PROVIDERS, replace(PROVIDERS["openai"], batches={**PROVIDERS["openai"].batches, "sixth": sixth}))
+    replays = [one for one in REPLAYS if one["provider"] == "openai"]
+    with pytest.raises(AssertionError, match="no replay shows what the vendor of its batch interface 'sixth'"):
+        check_provider(name, openai_body, replays=replays)
+    (mistral,) = (one for one in replays if one["form"] == "mistral")
+    with pytest.raises(AssertionError, match=says) if says else nullcontext():
+        asyncio.run(check_form(name, "sixth", {**mistral, "form": "sixth"}))
+
+
+@pytest.mark.parametrize("key", ["list", "files", "answers", "cancel", "limits"])
+def test_a_replay_that_leaves_something_out_is_told_what(key: str) -> None:
+    replay = {name: value for name, value in REPLAYS[0].items() if name != key}
+    with pytest.raises(AssertionError, match=f"its replay has no '{key}'"):
+        asyncio.run(check_form(replay["provider"], replay["form"], replay))
 
 
 def asks(folder: str, read: Callable[[Reply], Any]) -> Any:

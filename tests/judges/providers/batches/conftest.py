@@ -90,7 +90,7 @@ def opened(tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Desk]]:
         async with server:
             endpoint = Endpoint(server.base_url, key, 30.0, 4)
             entry = PROVIDERS[name]
-            desk = Desk(server, entry.open(endpoint), entry.batches(endpoint), tmp_path)
+            desk = Desk(server, entry.open(endpoint), entry.open_batches(endpoint), tmp_path)
             try:
                 yield desk
             finally:

@@ -32,7 +32,7 @@ def test_the_lines_of_a_file_are_the_requests_of_one_call(end, serving, saying, 
 
     async def script():
         async with serving(saying(REPLY)) as vendor:
-            batches = PROVIDERS["anthropic"].batches(Endpoint(vendor.url, KEY, 30.0, 4))
+            batches = PROVIDERS["anthropic"].open_batches(Endpoint(vendor.url, KEY, 30.0, 4))
             made = await batches.submit("wave-1", "judge", wave)
             assert (made.id, made.lines, made.name) == ("msgbatch_1", 2, "")
             assert made.created_at.isoformat() == "2026-11-24T10:00:00.123456+00:00"
@@ -74,7 +74,7 @@ def test_the_results_of_an_archived_batch_are_said_to_be_gone(serving, saying):
     async def script():
         archived = {**REPLY, "processing_status": "ended", "archived_at": "2026-12-24T10:00:00Z"}
         async with serving(saying(archived)) as vendor:
-            batches = PROVIDERS["anthropic"].batches(Endpoint(vendor.url, KEY, 30.0, 4))
+            batches = PROVIDERS["anthropic"].open_batches(Endpoint(vendor.url, KEY, 30.0, 4))
             assert (await batches.status("msgbatch_1")).problem == "its results are no longer kept"
 
     asyncio.run(script())
@@ -97,7 +97,7 @@ def test_an_errored_request_says_what_a_failed_call_would(kind, status, fault):
     line = orjson.dumps({"custom_id": "a", "result": {"type": "errored", "error": error}}).decode()
     answer = read_result_line(line)
     assert (answer.custom_id, answer.status) == ("a", status)
-    batches = PROVIDERS["anthropic"].batches(Endpoint("http://127.0.0.1/v1", KEY, 30.0, 4))
+    batches = PROVIDERS["anthropic"].open_batches(Endpoint("http://127.0.0.1/v1", KEY, 30.0, 4))
     with pytest.raises(CallError) as caught:
         batches.read(answer, b"{}")
     assert caught.value.fault is fault

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.batches.base import BatchAnswer, BatchState
+from venire.simulation.batches import BatchForm
 
-FORMS = ["openai", "anthropic"]
 KEY = "sk-proj-Zx81/Qf+7mW_2d"
 MODEL = "simulated/gpt-4-0613@1"
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=get_args(BatchForm))
 def form(request):
     return request.param
 

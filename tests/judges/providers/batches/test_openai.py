@@ -119,7 +119,7 @@ async def served(lines, upload=None):
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    batches = PROVIDERS["openai"].batches(Endpoint(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", KEY, 30.0, 4))
+    batches = PROVIDERS["openai"].open_batches(Endpoint(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", KEY, 30.0, 4))
     return runner, batches
 
 
@@ -182,7 +182,9 @@ def test_a_redirect_takes_a_file_from_elsewhere_without_the_key():
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        batches = PROVIDERS["openai"].batches(Endpoint(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", KEY, 30.0, 4))
+        batches = PROVIDERS["openai"].open_batches(
+            Endpoint(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", KEY, 30.0, 4)
+        )
         try:
             assert [answer.custom_id async for answer in batches.answers("b-1")] == ["a"]
         finally:
@@ -205,7 +207,7 @@ def test_a_server_s_error_leaves_open_whether_a_batch_was_made(status, serving, 
 
     async def script():
         async with serving(answer) as vendor:
-            batches = PROVIDERS["openai"].batches(Endpoint(vendor.url, KEY, 30.0, 4))
+            batches = PROVIDERS["openai"].open_batches(Endpoint(vendor.url, KEY, 30.0, 4))
             with pytest.raises(TransientError) as caught:
                 await batches.submit("wave-1", "judge", wave)
             assert caught.value.may_be_billed
@@ -227,7 +229,7 @@ def test_a_refused_creation_makes_no_batch(serving, tmp_path):
 
     async def script():
         async with serving(answer) as vendor:
-            batches = PROVIDERS["openai"].batches(Endpoint(vendor.url, KEY, 30.0, 4))
+            batches = PROVIDERS["openai"].open_batches(Endpoint(vendor.url, KEY, 30.0, 4))
             with pytest.raises(CallError) as caught:
                 await batches.submit("wave-1", "judge", wave)
             assert not caught.value.may_be_billed

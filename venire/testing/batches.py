@@ -82,7 +82,7 @@ async def check_form(name: str, form: str, replay: Mapping[str, Any]) -> None:
             batches = PROVIDERS[name].batches[form](Endpoint(address, KEY, _SECONDS, 4))
             try:
                 with tempfile.TemporaryDirectory() as folder:
-                    await check(_Form(where, replay, batches, server, Path(folder) / "wave.jsonl"))
+                    await check(_PlayedForm(where, replay, batches, server, Path(folder) / "wave.jsonl"))
             except (AttributeError, CallError, LookupError, NotImplementedError, TypeError, ValueError) as error:
                 raise AssertionError(f"{where}: {check.__name__.removeprefix('_check_')}: {error!r}") from error
             finally:
@@ -90,7 +90,7 @@ async def check_form(name: str, form: str, replay: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _PlayedForm:
     """A batch interface, its vendor's replay and the server that plays it, and a file for a wave."""
 
     where: str
@@ -114,7 +114,7 @@ def _json(shown: object, status: int = 200, headers: Mapping[str, str] = {}) -> 
     return status, dict(headers), json.dumps(shown).encode()
 
 
-async def _check_facts(form: _Form) -> None:
+async def _check_facts(form: _PlayedForm) -> None:
     limits = [form.batches.limits.lines, form.batches.limits.bytes]
     assert limits == form.replay["limits"], f"{form.where}: its limits are {limits}, not {form.replay['limits']}"
     line = json.loads(form.write().splitlines()[0])
@@ -122,7 +122,7 @@ async def _check_facts(form: _Form) -> None:
     assert KEY not in repr(form.batches), f"{form.where}: the key is in its repr"
 
 
-async def _check_submitted(form: _Form) -> None:
+async def _check_submitted(form: _PlayedForm) -> None:
     steps, content = form.replay["submitted"], form.write()
 
     def answer(asked: str) -> Answer:
@@ -158,7 +158,7 @@ def _payload(part: Any) -> Any:
     return part.get_payload(decode=True)
 
 
-async def _check_states(form: _Form) -> None:
+async def _check_states(form: _PlayedForm) -> None:
     for one in form.replay["states"]:
         form.answer({form.replay["status"]: one["shown"]})
         status = await form.batches.status(_id(one["shown"]))
@@ -173,7 +173,7 @@ async def _check_states(form: _Form) -> None:
         assert _is_recent(form, status.created_at), f"{form.where}: a batch was made at {status.created_at}"
 
 
-async def _check_list(form: _Form) -> None:
+async def _check_list(form: _PlayedForm) -> None:
     page = dict(form.replay["page"])
     member, batch, since = page.pop("list"), form.replay["states"][0]["shown"], _since(form)
     known = {form.replay["list"]: [batch] if member is None else {**page, member: [batch]}}
@@ -190,7 +190,7 @@ async def _check_list(form: _Form) -> None:
     assert not later, f"{form.where}: batches are listed that were made before the time asked for"
 
 
-async def _check_answers(form: _Form) -> None:
+async def _check_answers(form: _PlayedForm) -> None:
     batch, expected = form.replay["answered"], form.replay["answers"]
     told = next(text for _, text in expected if text is not None and text not in Fault.__members__)
 
@@ -213,7 +213,7 @@ async def _check_answers(form: _Form) -> None:
     assert all(KEY in head for head, _ in form.server.received), f"{form.where}: asks for answers without the key"
 
 
-async def _check_cancel(form: _Form) -> None:
+async def _check_cancel(form: _PlayedForm) -> None:
     shown = next((one["shown"] for one in form.replay["states"] if one.get("cancelling")), None)
     assert shown is not None, f"{form.where}: its replay shows no batch that is being cancelled"
     cancel = form.replay["cancel"]
@@ -224,7 +224,7 @@ async def _check_cancel(form: _Form) -> None:
     assert asked == cancel, f"{form.where}: a batch is cancelled by {asked}, not {cancel}"
 
 
-async def _check_faults(form: _Form) -> None:
+async def _check_faults(form: _PlayedForm) -> None:
     form.write()
     calls: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: form.batches.submit("wave-1", "judge", form.wave),
@@ -256,11 +256,11 @@ _CHECKS = (
 )
 
 
-def _since(form: _Form) -> datetime:
+def _since(form: _PlayedForm) -> datetime:
     return datetime.fromisoformat(form.replay["since"])
 
 
-def _is_recent(form: _Form, made: datetime | None) -> bool:
+def _is_recent(form: _PlayedForm, made: datetime | None) -> bool:
     return made is not None and timedelta(0) <= made - _since(form) < timedelta(days=1)
 
 
@@ -268,6 +268,6 @@ def _id(shown: Mapping[str, Any]) -> str:
     return str(shown.get("id", shown.get("name")))
 
 
-def _name(form: _Form, name: str = "wave-1") -> str:
+def _name(form: _PlayedForm, name: str = "wave-1") -> str:
     """What the vendor keeps of a batch's name."""
     return name if form.batches.keeps_names else ""

@@ -262,7 +262,7 @@ async def nothing_listed(batches: Any, since: Any) -> list[Any]:
         ({"line": OpenAIBatches.line}, "its line is"),
         ({"limits": BatchLimits(10, 10)}, "its limits are"),
         ({"submit": OpenAIBatches.submit}, "submitted: .*POST /v1/batches in place of POST /v1/batch/jobs"),
-        ({"_status": OpenAIBatches._status}, "a batch that is running has the lines 0, not 4"),
+        ({"_status": OpenAIBatches._status}, "a batch that is running is read with lines 0, not 4"),
     ],
 )
 def test_a_further_form_of_batches_that_is_half_written_is_told_what(

@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import Literal
 
+from venire.arena.budgets import NO_LIMITS, BudgetSettings
 from venire.arena.records import EDIT, GENERATE, RECORDED, Origin
 from venire.arena.registry import POLICIES, PROTOCOLS
 from venire.arena.shapes import Shape
@@ -317,16 +318,6 @@ class PlanSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetSettings:
-    """Limits of a campaign, a judge or a model, across resumptions; None: no limit. Money in nano-dollars."""
-
-    calls: int | None = None
-    money: int | None = None
-    tokens: int | None = None
-    """Of requests and replies together."""
-
-
-@dataclass(frozen=True, slots=True)
 class QualitySettings:
     """What is asked of every judge's verdicts, as shares from 0 to 1; None: nothing.
 
@@ -360,7 +351,7 @@ class CampaignSettings:
     """By model, for all its judges together."""
     contestants: tuple[JudgeSettings, ...] = ()
     """Models that are asked for completions before there is something to judge."""
-    generation: BudgetSettings = BudgetSettings()
+    generation: BudgetSettings = NO_LIMITS
     """Limits of asking them."""
     generation_settings: str = ""
     """What of the file concerns the contestants, as `settings`."""

@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from venire.arena.battles import Battles
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,

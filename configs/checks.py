@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from venire.arena.budgets import UNITS
 from venire.arena.campaigns import REPLICAS, Limits
 from venire.arena.records import RECORDED, Origin
 from venire.arena.registry import POLICIES, PROVIDERS
@@ -456,7 +457,7 @@ def _endings(raw: Mapping[str, Any], phases: Sequence[tuple[Place, Mapping[str, 
     if isinstance(stop, dict) and "indifference" in stop and not {"top", "ranks"} & set(rules):
         yield Problem(("plan", "stop", "indifference"), "belongs to the rules top and ranks: give one of them")
     place, last = phases[-1] if phases else (("plan",), plan)
-    limited = isinstance(budget, dict) and any(key in budget for key in ("calls", "money", "tokens"))
+    limited = isinstance(budget, dict) and any(unit in budget for unit in UNITS)
     if place in in_rounds and "battles" not in last and not rules and not limited:
         yield Problem(
             (*place, "battles"), "nothing would end this: give battles, a rule in [plan.stop], or a limit in [budget]"

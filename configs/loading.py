@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     BatchSettings,
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,
@@ -37,7 +37,6 @@ from venire.arena.registry import PROVIDERS
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
 from venire.configs.schema import (
-    BudgetLimits,
     Campaign,
     Contestant,
     Data,
@@ -175,13 +174,13 @@ def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
         data=_data(file.data, folder),
         plan=_plan(file.plan),
         judges=tuple(_judge(judge, table) for judge, table in zip(file.judge, tables, strict=True)),
-        budget=_budget(file.budget),
+        budget=BudgetSettings.of_table(vars(file.budget)),
         text=text,
         settings=canonical_settings(file),
-        judge_budgets={name: _budget(limits) for name, limits in file.budget.judge.items()},
-        model_budgets={name: _budget(limits) for name, limits in file.budget.model.items()},
+        judge_budgets={name: BudgetSettings.of_table(vars(limits)) for name, limits in file.budget.judge.items()},
+        model_budgets={name: BudgetSettings.of_table(vars(limits)) for name, limits in file.budget.model.items()},
         contestants=tuple(_contestant(contestant) for contestant in file.contestant),
-        generation=_budget(file.budget.generation),
+        generation=BudgetSettings.of_table(vars(file.budget.generation)),
         generation_settings=generation_settings(file),
         editors=tuple(_editor(editor) for editor in file.editor),
         editing_settings=editing_settings(file),
@@ -359,10 +358,6 @@ def _phase(name: str, table: PhaseTable) -> PhaseSettings:
         top=table.top,
         place=table.place,
     )
-
-
-def _budget(table: BudgetLimits) -> BudgetSettings:
-    return BudgetSettings(table.calls, None if table.money is None else _nano(table.money), table.tokens)
 
 
 def _judge(table: Judge, recorded: Recorded | None) -> JudgeSettings:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from venire.arena.budgets import UNITS
 from venire.configs.loading import checked_file, toml_value
 from venire.configs.schema import Campaign
 
 _MASKED = "[masked]"
+
+
+def template_text() -> str:
+    """The campaign file that a newcomer starts from."""
+    text = files("venire.configs").joinpath("template.toml").read_text(encoding="utf-8")
+    return text.replace("@limits@", "\n".join(unit.template for unit in UNITS.values()))
 
 
 def campaign_schema() -> dict[str, Any]:

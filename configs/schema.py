@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import AfterValidator, create_model, model_validator
 
-from venire.arena.budgets import Shards
+from venire.arena.budgets import UNITS, BudgetUnit, Shards
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES, PROVIDERS
 from venire.configs.fields import Compared, Table, key, whole
@@ -30,6 +30,7 @@ from venire.configs.values import (
     Long,
     Models,
     Money,
+    Number,
     OneOf,
     Points,
     Proxy,
@@ -41,6 +42,8 @@ from venire.configs.values import (
     Variable,
     Variables,
     Variants,
+    between,
+    decimals,
 )
 
 
@@ -304,16 +307,27 @@ class Plan(PhaseTable):
     phase: list[Phase] = key("[[plan.phase]] tables, with double brackets", since=1, default=[])
 
 
-class BudgetLimits(Table):
+def _limit(unit: BudgetUnit) -> tuple[Any, Any]:
+    """Type and key of a limit, as its unit declares them."""
+    declared: dict[str, Any] = {"since": unit.since, "default": None, "shards": unit.shards}
+    if not unit.of:
+        return int | None, whole(unit.low, unit.high, **declared)
+    number = Annotated[Number, AfterValidator(between(unit.low, unit.high))]
+    return number | None, key(decimals(unit.of, unit.low, unit.high), **declared)
+
+
+if TYPE_CHECKING:
+    _Limits = Table
+else:
+    _Limits = create_model("_Limits", __base__=Table, **{name: _limit(unit) for name, unit in UNITS.items()})
+
+
+class BudgetLimits(_Limits):
     """Limits of a campaign, of a judge or of a model."""
 
     if TYPE_CHECKING:  # see Table
 
         def __init__(self, /, **keys: Any) -> None: ...
-
-    calls: int | None = whole(1, 10**12, since=0, default=None, shards=Shards.PART)
-    money: Money | None = key(MONEY, since=0, default=None, shards=Shards.PART)
-    tokens: int | None = whole(1, 10**15, since=1, default=None, shards=Shards.PART)
 
 
 class Budget(BudgetLimits):

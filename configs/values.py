@@ -45,7 +45,7 @@ def _number(value: object) -> object:
     return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _between(low: int, high: int) -> Callable[[Decimal], Decimal]:
+def between(low: int, high: int) -> Callable[[Decimal], Decimal]:
     """A check that a number lies in a range and has at most nine decimals, so that it is exact in billionths."""
 
     def check(value: Decimal) -> Decimal:
@@ -187,22 +187,22 @@ def _distinct(values: list[str]) -> list[str]:
 
 Text = Annotated[str, AfterValidator(_text)]
 Number = Annotated[Decimal, BeforeValidator(_number)]
-Money = Annotated[Number, AfterValidator(_between(0, _MAX_MONEY))]
+Money = Annotated[Number, AfterValidator(between(0, _MAX_MONEY))]
 Temperature = Annotated[
     Decimal | None,
-    AfterValidator(lambda v: v if v is None else _between(0, 2)(v)),
+    AfterValidator(lambda v: v if v is None else between(0, 2)(v)),
     BeforeValidator(_temperature),
 ]
-Elo = Annotated[Number, AfterValidator(_between(-100_000, 100_000))]
-Seconds = Annotated[Number, AfterValidator(_between(0, 86_400)), AfterValidator(_positive)]
-Long = Annotated[Number, AfterValidator(_between(0, 2_592_000)), AfterValidator(_positive)]
-Points = Annotated[Number, AfterValidator(_between(0, 100_000)), AfterValidator(_positive)]
-Indifference = Annotated[Number, AfterValidator(_between(0, 100_000))]
+Elo = Annotated[Number, AfterValidator(between(-100_000, 100_000))]
+Seconds = Annotated[Number, AfterValidator(between(0, 86_400)), AfterValidator(_positive)]
+Long = Annotated[Number, AfterValidator(between(0, 2_592_000)), AfterValidator(_positive)]
+Points = Annotated[Number, AfterValidator(between(0, 100_000)), AfterValidator(_positive)]
+Indifference = Annotated[Number, AfterValidator(between(0, 100_000))]
 Level = Annotated[Number, AfterValidator(_level)]
 Band = Annotated[list[Points], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
-Skew = Annotated[Number, AfterValidator(_between(0, 60))]
-Fraction = Annotated[Number, AfterValidator(_between(0, 1))]
-Share = Annotated[Number, AfterValidator(_between(0, 1)), AfterValidator(_positive)]
+Skew = Annotated[Number, AfterValidator(between(0, 60))]
+Fraction = Annotated[Number, AfterValidator(between(0, 1))]
+Share = Annotated[Number, AfterValidator(between(0, 1)), AfterValidator(_positive)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Address = Annotated[str, AfterValidator(_address)]
 Variables = Annotated[list[Variable], Field(min_length=2), AfterValidator(_distinct)]
@@ -213,7 +213,14 @@ Variants = Annotated[list[Text], AfterValidator(_distinct)]
 
 TEXT = "a text of at least one character"
 PATH = "the path of a file, relative to the campaign file"
-MONEY = f"a number of US dollars from 0 to {_MAX_MONEY}, with at most 9 decimals"
+
+
+def decimals(of: str, low: int, high: int) -> str:
+    """What is accepted: a number of something, exact in billionths."""
+    return f"a number of {of} from {low} to {high}, with at most 9 decimals"
+
+
+MONEY = decimals("US dollars", 0, _MAX_MONEY)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
+from venire.arena.budgets import UNITS
+
 
 def dollars(nano: float | None) -> str:
     """Nano-dollars as dollars, with as many digits as say something.
@@ -19,6 +21,15 @@ def dollars(nano: float | None) -> str:
         return f"${value:,.2f}"
     digits = min(9, max(2, 1 - math.floor(math.log10(abs(value)))))
     return f"${value:.{digits}f}"
+
+
+def of_budget(value: int, unit: str) -> str:
+    """So much of what a budget limits, without its noun.
+
+    >>> of_budget(12_500_000_000, "money"), of_budget(1200, "calls")
+    ('$12.50', '1,200')
+    """
+    return dollars(value) if unit == "money" else UNITS[unit].number(value)
 
 
 def seconds(value: float | None) -> str:

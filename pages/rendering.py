@@ -73,6 +73,7 @@ def environment() -> Environment:
     )
     for one in (
         figures.dollars,
+        figures.of_budget,
         figures.seconds,
         figures.share,
         figures.count,

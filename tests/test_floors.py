@@ -71,8 +71,8 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
-        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "keywords", "budgets"),
-        ("keys", "registry", "shapes"),
+        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "keywords"),
+        ("keys", "registry", "shapes", "budgets"),
         ("campaigns",),
         ("planning",),
     ),

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from venire.arena.budgets import UNITS, Amount
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import TRUNCATIONS
-from venire.orchestrator.costs.budget import Reservation
 from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.store import Store
 
@@ -80,9 +80,14 @@ class BattleCost:
         """Nano-dollars of battles whose instruction and completions have so many characters together."""
         return self.nano + self.nano_a_character * characters
 
-    def reads(self, characters: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Tokens, of requests and replies, of battles whose texts have so many characters together."""
-        return self.tokens + self.tokens_a_character * characters
+    def takes(self, characters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What such battles take of each unit of budgets (units, battles)."""
+        taken = {
+            "calls": np.full(len(characters), self.calls),
+            "money": self.costs(characters),
+            "tokens": self.tokens + self.tokens_a_character * characters,
+        }
+        return np.array([taken[unit] for unit in UNITS])
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,11 +228,11 @@ class CallCost:
         dearest = {self.price, *(route.price for route in self.judge.lane.routes if route.price is not None)}
         return max(price.cost(most_in, most_out) for price in dearest)
 
-    def worst_call(self, characters: int) -> Reservation:
+    def worst_call(self, characters: int) -> Amount:
         """The most that one call may be reserved for whose texts have so many characters: each byte may be a token."""
         shown = characters + self._prompt
         dearest = max((route.price or self.price).cost(shown, self._longest) for route in self.judge.lane.routes)
-        return Reservation(dearest, shown + self._longest)
+        return Amount(1, dearest, shown + self._longest)
 
     @cached_property
     def _prompt(self) -> int:

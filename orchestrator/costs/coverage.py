@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from venire.arena.budgets import NOTHING, UNITS, Amount
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.records import Respondent
-from venire.arena.wording import money
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation, judges_on_record, open_budgets
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, judges_on_record, open_budgets
 from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_trials, call_costs
 from venire.orchestrator.costs.forecast import judge_forecast
 from venire.orchestrator.designs import PlannedCampaign
@@ -58,15 +58,16 @@ def read_funds(
     return Funds(by_name, call_costs(store, numbered, prices, learn=limited))
 
 
+_ONE_CALL = NOTHING._replace(calls=1)
+
+
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """What a judge is expected to take, and the most that one call of it may come to; money in nano-dollars."""
+    """What a judge is expected to take, and the most that one call of it may come to."""
 
     judge: str
-    calls: int
-    money: int
-    tokens: int
-    call: Reservation
+    expected: Amount
+    call: Amount
 
 
 def refuse_uncovered(
@@ -103,16 +104,16 @@ def _needs(store: Store, planned: PlannedCampaign, funds: Funds) -> Iterator[_Ne
     for row in trial_states.pending_texts(store, planned.id, planned.referenced):
         judge = planned.judges[row.respondent].name
         if judge not in funds.calls:
-            yield _Need(judge, 1, 0, 0, Reservation(0))
+            yield _Need(judge, _ONE_CALL, _ONE_CALL)
             continue
         cost = funds.calls[judge]
         one = judge_forecast(cost, 1, row.shortest)
-        tokens = one.input_tokens + one.output_tokens
-        yield _Need(judge, one.calls, one.expected, tokens, cost.worst_call(row.shortest))
+        expected = Amount(one.calls, one.expected, one.input_tokens + one.output_tokens)
+        yield _Need(judge, expected, cost.worst_call(row.shortest))
 
 
 def _times(one: _Need, trials: int) -> _Need:
-    return _Need(one.judge, trials * one.calls, trials * one.money, trials * one.tokens, one.call)
+    return _Need(one.judge, Amount._make(trials * part for part in one.expected), one.call)
 
 
 def _lacking(group: Sequence[_Need], budgets: Mapping[str, BudgetView]) -> tuple[BudgetAccount, list[_Need]] | None:
@@ -138,34 +139,20 @@ def _short_of(account: BudgetAccount, asked: Sequence[_Need]) -> tuple[str, str]
 
     The last call is sent only where the limit covers its longest answer, on top of what the calls before it took.
     """
-    limits, calls = account.limits, sum(one.calls for one in asked)
-    if limits.calls is not None and limits.calls < calls:
-        return _calls(limits.calls), _calls(calls)
-    before = (calls - 1) / calls
-    spent = sum(one.money for one in asked)
-    least = math.ceil(before * spent) + max(one.call.money for one in asked)
-    if limits.money is not None and limits.money < least:
-        return money(limits.money, 4), _taken(calls, f"about {_dollars(spent)}", _dollars(least))
-    used = sum(one.tokens for one in asked)
-    least = math.ceil(before * used) + max(one.call.tokens for one in asked)
-    if limits.tokens is not None and limits.tokens < least:
-        return f"{limits.tokens:,} tokens", _taken(calls, f"about {used:,} tokens", f"{least:,}")
+    calls = sum(one.expected.calls for one in asked)
+    for unit, limit in account.limits.limited:
+        expected = sum(unit.of_amount(one.expected) for one in asked)
+        least = math.ceil((calls - 1) / calls * expected) + max(unit.of_amount(one.call) for one in asked)
+        if limit >= least:
+            continue
+        if unit.is_certain:
+            return unit.text(limit), unit.text(least)
+        about, enough = unit.text(unit.round_up(expected), precise=True), unit.precise(unit.round_up(least))
+        return unit.text(limit, precise=True), (
+            f"{UNITS['calls'].text(calls)} and about {about} (a budget of {enough}: a call is only sent where its "
+            "longest answer is covered)"
+        )
     return None
-
-
-def _taken(calls: int, expected: str, least: str) -> str:
-    return (
-        f"{_calls(calls)} and {expected} (a budget of {least}: a call is only sent where its longest answer is covered)"
-    )
-
-
-def _calls(number: int) -> str:
-    return "1 call" if number == 1 else f"{number:,} calls"
-
-
-def _dollars(nano: int) -> str:
-    """Rounded up: a limit of the amount shown is enough."""
-    return f"${math.ceil(nano / 1e5) / 1e4:.4f}"
 
 
 def _refusal(account: BudgetAccount, asked: Sequence[_Need], what: str) -> str:
@@ -212,28 +199,23 @@ def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
 
 def _covered(account: BudgetAccount, charged: Sequence[ChargedBattles]) -> int | None:
     """How many of the first battles an account covers; None: all."""
-    limits, many = account.limits, len(charged[0].left)
-    worst = [_worst_calls(one) for one in charged]
-    paid = [one.left * one.cost.costs(one.characters) for one in charged]
-    tokens = [one.left * one.cost.reads(one.characters) for one in charged]
-    needs = [
-        (limits.calls, account.calls, np.zeros(many), [one.left * one.cost.calls for one in charged]),
-        (limits.money, account.money, np.max([call[0] for call in worst], axis=0), paid),
-        (limits.tokens, account.tokens, np.max([call[1] for call in worst], axis=0), tokens),
-    ]
+    many = len(charged[0].left)
+    worst = np.max([_worst_calls(one) for one in charged], axis=0)
+    taken = np.sum([one.left * one.cost.takes(one.characters) for one in charged], axis=0)
     counts = []
-    for limit, used, spare, needed in needs:
-        if limit is not None:
-            total = np.cumsum(np.sum(needed, axis=0))
-            reached = int(np.searchsorted(total + spare, limit - used + 1e-6, side="right"))
-            counts.append(max(reached, int(np.searchsorted(total, 0.0, side="right"))))  # what is settled is free
+    for unit, limit in account.limits.limited:
+        row = Amount._fields.index(unit.name)
+        total = np.cumsum(taken[row])
+        spare = 0.0 if unit.is_certain else worst[row]
+        reached = int(np.searchsorted(total + spare, limit - account.taken(unit) + 1e-6, side="right"))
+        counts.append(max(reached, int(np.searchsorted(total, 0.0, side="right"))))  # what is settled is free
     least = min(counts, default=many)
     return None if least >= many else least
 
 
 def _worst_calls(one: ChargedBattles) -> NDArray[np.float64]:
-    """Money and tokens (2, battles) of the costliest call of a list up to each of its battles."""
+    """What the costliest call takes of a list up to each of its battles (units, battles)."""
     longest = np.maximum.accumulate(np.where(one.left > 0.0, one.characters, 0.0)).astype(np.int64)
-    lengths, place = np.unique(longest, return_inverse=True)
+    lengths, index = np.unique(longest, return_inverse=True)
     calls = [one.cost.call.worst_call(int(length)) for length in lengths]
-    return np.array([[call.money for call in calls], [call.tokens for call in calls]], dtype=np.float64)[:, place]
+    return np.array(calls, dtype=np.float64).reshape(-1, len(UNITS)).T[:, index]

@@ -17,12 +17,13 @@ from functools import partial
 from importlib.metadata import version
 from uuid import uuid4
 
+from venire.arena.budgets import NOTHING, Amount
 from venire.arena.campaigns import Identity, JudgeSettings, LaneSettings, Limits, TokenPrice
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import BudgetReachedError, Fault, InputError, StoreError
 from venire.arena.records import Outcome, Reply, Status
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.messages import (
     STALE_SECONDS,
@@ -62,7 +63,7 @@ from venire.storage.plans.trial_states import PendingTrial
 
 _LONG_POLL = 5.0
 """For how often the seconds that reports may wait for more an exchange waits for something to report."""
-_TOO_LATE = Grant(0, 0, 0.0, Reservation(0))
+_TOO_LATE = Grant(0, 0, 0.0, NOTHING)
 """In place of a permit that came too late to be used."""
 _MAX_UNACKNOWLEDGED = 20_000
 """Reports that are kept; with more no further call is sent until some are on disk."""
@@ -465,9 +466,9 @@ class _RemoteLedger:
         self._handed_on: dict[int, Limits] = {}
         """The limits that were handed on last, by route."""
 
-    def reservation(self, money: int, tokens: int) -> Reservation:
+    def reservation(self, worst: Amount) -> Amount:
         """See `LaneLedger.reservation`; the coordinator raises it where calls have cost more."""
-        return Reservation(money, tokens)
+        return worst
 
     def reserve_now(self, attempt: Attempt) -> bool:
         """Whether not too many reports wait for the coordinator's disk."""

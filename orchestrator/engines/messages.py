@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
+from venire.arena.budgets import Amount
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, Limits, TokenPrice
 from venire.arena.errors import Fault, VenireError
 from venire.arena.records import Outcome, Reply
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.lanes.calls import CallUsage
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.recorder import AttemptRecord
@@ -59,7 +59,7 @@ class CallOut(NamedTuple):
     number: int
     lane: int
     respondent: int
-    reservation: Reservation
+    reservation: Amount
     load: Load | None
     """None: it has ended, and no gate needs to know."""
 
@@ -85,7 +85,7 @@ class Grant(NamedTuple):
     call: int
     number: int
     waited: float
-    reservation: Reservation
+    reservation: Amount
 
 
 class Refused(NamedTuple):
@@ -122,7 +122,7 @@ class Ask(NamedTuple):
     trial: int
     step: int
     lane: int
-    reservation: Reservation
+    reservation: Amount
     load: Load
 
 

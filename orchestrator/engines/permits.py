@@ -214,7 +214,7 @@ class CallPermits:
         attempt = Attempt(
             trial.step(ask.step),
             self._account.budgets[respondent],
-            ledger.reservation(ask.reservation.money, ask.reservation.tokens),
+            ledger.reservation(ask.reservation),
             sender=object(),
             lane=ask.lane,
             route=route,

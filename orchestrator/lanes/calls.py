@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 
+from venire.arena.budgets import Amount
 from venire.arena.campaigns import TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
-from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.lanes.gate import Permit
 from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
@@ -83,7 +84,7 @@ class Call:
     digest: bytes
     wire: tuple[str, str | None, str, bool | None]
     """What the body is written for."""
-    reservation: Reservation
+    reservation: Amount
     route: Route
     """The one taken last."""
     probed: bool = False
@@ -133,7 +134,7 @@ class Attempt:
 
     step: Step
     budget: BudgetView
-    reservation: Reservation
+    reservation: Amount
     cut: int = 0
     """Characters that were cut out of the texts shown."""
     sender: object = None

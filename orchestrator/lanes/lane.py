@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from venire.arena.budgets import Amount
 from venire.arena.campaigns import LaneSettings, Limits, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, OutOfFilesError, StoreError, TransientError
@@ -209,7 +210,7 @@ class Lane:
         for rate in self._rates:
             if (cost := rate.cost(tokens, request.max_tokens)) > worst:
                 worst = cost
-        reservation = self._ledger.reservation(worst, tokens + request.max_tokens)
+        reservation = self._ledger.reservation(Amount(1, worst, tokens + request.max_tokens))
         return Call(step, request, price, budget, body, digest(body), route.wire, reservation, route)
 
     async def _refuse(self, call: Call, error: CallError) -> None:

@@ -8,12 +8,13 @@ calls keeps them here: a lane of this process, the coordinator for its actors, a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import gt
 from typing import Protocol
 
+from venire.arena.budgets import NOTHING, Amount
 from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, Fault
-from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.lanes.calls import Attempt, CallCounters, CallUsage
 from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.routes import Route
@@ -26,8 +27,8 @@ class LaneLedger(Protocol):
 
     counters: CallCounters
 
-    def reservation(self, money: int, tokens: int) -> Reservation:
-        """What to set aside for a call that may cost so much by its price."""
+    def reservation(self, worst: Amount) -> Amount:
+        """What to set aside for a call that may take so much by its price."""
         ...
 
     def reserve_now(self, attempt: Attempt) -> bool:
@@ -81,10 +82,8 @@ class CallLedger:
         self._recorder = recorder
         self._clock = clock
         self._lane_events = lane_events
-        self._max_observed_cost = 0
-        """The highest cost that the provider charged for a call, where that was above what the price allows; else 0."""
-        self._max_observed_tokens = 0
-        """The most tokens that the provider counted for a call, where those were more than were reserved; else 0."""
+        self._most = NOTHING
+        """The most that a provider charged or counted for a call, of each unit of which it was more than reserved."""
 
     def begin(self, recorder: Recorder) -> None:
         """Begin another round: calls go to this recorder."""
@@ -92,10 +91,9 @@ class CallLedger:
 
     # --- before a call is sent ------------------------------------------------------------------------------------
 
-    def reservation(self, money: int, tokens: int) -> Reservation:
-        """What to set aside for a call that may cost so much by its price: no less than the highest cost so far."""
-        most_money, most_tokens = self._max_observed_cost, self._max_observed_tokens
-        return Reservation(money if money > most_money else most_money, tokens if tokens > most_tokens else most_tokens)
+    def reservation(self, worst: Amount) -> Amount:
+        """What to set aside for a call that may take so much by its price: no less than the most taken so far."""
+        return worst if self._most is NOTHING else worst.at_least(self._most)
 
     def reserve_now(self, attempt: Attempt) -> bool:
         """See `LaneLedger.reserve_now`."""
@@ -211,15 +209,15 @@ class CallLedger:
             counters.end(route.name, record.fault, attempt.waited, counted)
             if doubt:
                 self._lane_events.disbelieved(route, doubt)
-        attempt.budget.settle(reserved, cost, tokens)
+        taken = Amount(1, counted, reserved.tokens if tokens is None else tokens)
+        attempt.budget.settle(reserved, taken)
         if attempt.in_doubt:
             attempt.budget.unpark(reserved)
-        if tokens is not None and tokens > reserved.tokens and tokens > self._max_observed_tokens:
-            self._max_observed_tokens = tokens
-        if cost is not None and cost > reserved.money and cost > self._max_observed_cost:
-            if not self._max_observed_cost and route is not None:
-                self._lane_events.surcharged(route, cost, reserved.money)
-            self._max_observed_cost = cost
+        if counted > reserved.money and not self._most.money and route is not None:
+            self._lane_events.surcharged(route, counted, reserved.money)
+        if any(map(gt, taken, reserved)):
+            beyond = (now if now > held else 0 for now, held in zip(taken, reserved, strict=True))
+            self._most = self._most.at_least(Amount._make(beyond))
         attempt.step.cost += counted
         counters.answered += record.reply is not None
         if self._lane_events.events.active:

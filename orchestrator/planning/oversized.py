@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from venire.arena.budgets import BudgetUnit
 from venire.arena.planning import Pick
-from venire.arena.wording import money
 from venire.orchestrator.costs.budget import BudgetAccount
 from venire.orchestrator.costs.call_cost import CHARACTERS_A_TOKEN, CallCost
 from venire.orchestrator.costs.coverage import Funds
@@ -172,14 +172,15 @@ def _beyond(cost: CallCost, account: BudgetAccount, characters: NDArray[np.float
 
 
 def _is_covered(cost: CallCost, account: BudgetAccount, characters: int) -> bool:
-    needed, limits = cost.worst_call(characters), account.limits
-    return (limits.money is None or needed.money <= limits.money) and (
-        limits.tokens is None or needed.tokens <= limits.tokens
-    )
+    needed = cost.worst_call(characters)
+    return all(unit.of_amount(needed) <= limit for unit, limit in _by_length(account))
 
 
 def _limit(account: BudgetAccount) -> str:
-    limits = account.limits
-    cost = [money(limits.money, 4)] if limits.money is not None else []
-    tokens = [f"{limits.tokens:,} tokens"] if limits.tokens is not None else []
-    return f"{account.whose} of {' and '.join(cost + tokens)}"
+    limits = (unit.text(limit, precise=True) for unit, limit in _by_length(account))
+    return f"{account.whose} of {' and '.join(limits)}"
+
+
+def _by_length(account: BudgetAccount) -> list[tuple[BudgetUnit, int]]:
+    """The limits of what a call takes more of the longer its texts are."""
+    return [(unit, limit) for unit, limit in account.limits.limited if not unit.is_certain]

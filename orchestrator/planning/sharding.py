@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from venire.arena.budgets import Shards, part_of
-from venire.arena.campaigns import BudgetSettings, CampaignSettings, LaneSettings
+from venire.arena.budgets import BudgetSettings, Shards, part_of
+from venire.arena.campaigns import CampaignSettings, LaneSettings
 from venire.arena.errors import InputError
 from venire.configs.fields import Table
 from venire.configs.schema import BudgetLimits, Judge

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from venire.arena.budgets import Amount
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
-from venire.orchestrator.costs.budget import Reservation
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
@@ -191,7 +191,7 @@ class Recorder:
             request.released.set()
             self._holds.discard(request)
 
-    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
+    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Amount) -> int:
         """Put a call on the campaign's account before it is sent; returns the slot that its attempt gives back.
 
         Raises StoreError when the store is not in its place any more.
@@ -215,7 +215,7 @@ class Recorder:
         """Take a call off the campaign's account that was announced and then not sent."""
         self._journal.withdraw(slot)
 
-    def renumber(self, slot: int, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
+    def renumber(self, slot: int, trial: int, step: int, number: int, lane: int, reservation: Amount) -> int:
         """Announce a call that was sent under another number; returns its new slot.
 
         A slot keeps what was announced in it until it is used again: after a crash the call would else count twice.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from venire.arena.battles import Statistics
+from venire.arena.budgets import Amount
 from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, QualitySettings, RouteSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import StoreError, VenireError
@@ -20,7 +21,7 @@ from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.judges.providers.batches.base import BatchProvider
-from venire.orchestrator.costs.budget import Reservation, open_budgets, paid_so_far
+from venire.orchestrator.costs.budget import open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.feed import Feed
 from venire.orchestrator.engines.local import LocalEngine
@@ -195,7 +196,7 @@ class _CampaignRun:
         self.ends = TrialBook(events, self._verdict)
         self.trials = TrialRunner(campaign, self.ends, self.budgets, clock, self.unreadable)
         self.monitor = ReadabilityMonitor(campaign.quality, recent_verdicts(store, planned.id, WINDOW))
-        self.before = self.account.money
+        self.before = self.account.used.money
         screen(store)
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
@@ -392,9 +393,9 @@ class _CampaignRun:
         """Leave a batch alone that no lane of this run collects: it stays reserved, and nobody waits for that."""
         for left in submissions.left_by_respondent(self.store, one.id):
             budget = self.budgets[left.respondent]
-            reservation = Reservation(left.reserved, left.reserved_tokens)
-            budget.hold(reservation, left.lines)
-            budget.park(reservation)
+            calls = Amount(left.lines, left.reserved, left.reserved_tokens)
+            budget.hold(calls)
+            budget.park(calls)
         self.warn(
             f"warning: {one.lines:,} calls are out in batch {one.name}, sent for a judge that is not asked in "
             'batches now: they are not asked again; to collect them, give the judge transport = "batch" again'
@@ -582,7 +583,7 @@ class _CampaignRun:
             in_flight=self.counters.in_flight,
             waits=sum(gate.waits for gate in gates),
             waited=sum(gate.waited for gate in gates),
-            spent=self.account.money - self.before,
+            spent=self.account.used.money - self.before,
             elapsed=self.clock.monotonic() - self.start,
             round=len(self.planned.rounds) if self.next_round else 0,
             phase=self.planned.rounds[-1].phase if self.next_round else "",

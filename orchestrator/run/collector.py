@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from venire.arena.budgets import Amount
 from venire.arena.campaigns import JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Outcome, Reply
 from venire.judges.providers.batches.base import BatchAnswer, BatchProvider, BatchStatus
-from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.engines.trial import VERDICT_FAULTS, TrialRunner
 from venire.orchestrator.lanes.calls import Attempt, Step
 from venire.orchestrator.lanes.lane import CLOSING_FAULTS
@@ -332,7 +333,7 @@ class Collector:
         """The call of a line, as it is reserved and was put on record at a time."""
         judge = self._judges.get(line.respondent)
         step = Step(line.trial, line.key, line.step, line.number, judge="" if judge is None else judge.name)
-        attempt = Attempt(step, self._budgets[line.respondent], Reservation(line.reserved, line.reserved_tokens))
+        attempt = Attempt(step, self._budgets[line.respondent], Amount(1, line.reserved, line.reserved_tokens))
         attempt.route, attempt.lane, attempt.number = self._route, self._route.number, line.number
         attempt.price, attempt.digest, attempt.sent_at = self._prices[line.respondent], line.digest, sent_at
         return attempt

@@ -17,7 +17,7 @@ def run_state(lanes: Iterable[Lane], budgets: Iterable[BudgetView], *, stopping:
     """
     return {
         "lanes": [row for lane in lanes for row in _routes(lane)],
-        "budgets": [row for account in _accounts(budgets) for row in _limits(account)],
+        "budgets": [row for one in _accounts(budgets) for row in one.limits.rows(one.whose, one.used, one.reserved)],
         "stopping": stopping,
     }
 
@@ -43,25 +43,3 @@ def _routes(lane: Lane) -> list[Mapping[str, Any]]:
 def _accounts(budgets: Iterable[BudgetView]) -> list[BudgetAccount]:
     """Every account once: judges share that of the campaign."""
     return list({id(account): account for one in budgets for account in one.accounts}.values())
-
-
-def _limits(account: BudgetAccount) -> list[Mapping[str, Any]]:
-    limits = account.limits
-    found: list[Mapping[str, Any]] = []
-    for unit, limit, used, reserved in (
-        ("money", limits.money, account.money, account.reserved_money),
-        ("calls", limits.calls, account.calls, 0),
-        ("tokens", limits.tokens, account.tokens, account.reserved_tokens),
-    ):
-        if limit is not None:
-            left = max(0, limit - used - reserved)
-            row = {
-                "whose": account.whose,
-                "unit": unit,
-                "limit": limit,
-                "used": used,
-                "reserved": reserved,
-                "left": left,
-            }
-            found.append(row)
-    return found

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from venire.arena.budgets import Amount
 from venire.arena.campaigns import BatchSettings, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, TransientError
@@ -267,7 +268,7 @@ class WaveLane:
     def _line(self, pending: PendingTrial, request: Request, body: bytes) -> SubmissionLine:
         step, tokens = len(pending.replies) + 1, worst_case(body)
         money = self._prices[pending.respondent].cost(tokens, request.max_tokens)
-        reserved = self._ledger.reservation(money, tokens + request.max_tokens)
+        reserved = self._ledger.reservation(Amount(1, money, tokens + request.max_tokens))
         number = pending.attempts.get(step, 0) + 1
         head = (pending.id, pending.key, pending.respondent, step, number)
         return SubmissionLine(*head, reserved.money, reserved.tokens, digest(body))

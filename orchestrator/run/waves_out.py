@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from venire.arena.budgets import Amount
 from venire.arena.clock import Clock
 from venire.judges.providers.batches.base import BatchProvider, BatchStatus
-from venire.orchestrator.costs.budget import BudgetView, Reservation
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.lanes.calls import Attempt
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.ledger import CallLedger
@@ -95,7 +96,7 @@ class WavesOut:
         for one in out:
             self.waves[one.id] = Wave(one, self.folder / f"{one.name}.jsonl", sent_now=False)
             for left in submissions.left_by_respondent(self.store, one.id):
-                self.budgets[left.respondent].hold(Reservation(left.reserved, left.reserved_tokens), left.lines)
+                self.budgets[left.respondent].hold(Amount(left.lines, left.reserved, left.reserved_tokens))
             if self.events.active:
                 self.ledger.sent(self.attempts(submissions.lines_left(self.store, one.id).values(), one.written_at))
 
@@ -152,4 +153,4 @@ class WavesOut:
         """Tell the budgets that what is out now does not come back in this run: others may wait for it."""
         for number in self.waves:
             for left in await asyncio.to_thread(submissions.left_by_respondent, self.store, number):
-                self.budgets[left.respondent].park(Reservation(left.reserved, left.reserved_tokens))
+                self.budgets[left.respondent].park(Amount(left.lines, left.reserved, left.reserved_tokens))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from venire.arena.budgets import Amount, BudgetSettings
 from venire.pages.context import PageContext
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -42,7 +43,6 @@ def overview(here: PageContext) -> dict[str, Any]:
     if live is not None:
         planned, settled, failed = live["planned"], live["settled"], live["failed"]
         paid = max(paid, live["spent"])  # of this run; the store's figure is of all runs, and a moment older
-    budget = settings.get("budget") or {}
     return {
         "planned": planned,
         "settled": settled,
@@ -52,7 +52,7 @@ def overview(here: PageContext) -> dict[str, Any]:
         "judges": judges,
         "spent": spent,
         "paid": paid,
-        "budgets": _budgets(budget, live, spent, paid),
+        "budgets": _budgets(settings, live, spent, paid),
         "forecast": forecast,
         "routes": routes,
         "live_routes": {one["route"]: one for one in (live or {}).get("lanes", ())},
@@ -68,20 +68,13 @@ def overview(here: PageContext) -> dict[str, Any]:
 
 
 def _budgets(
-    limits: Mapping[str, Any], live: Mapping[str, Any] | None, spent: frames.CampaignSpending, paid: int
+    settings: Mapping[str, Any], live: Mapping[str, Any] | None, spent: frames.CampaignSpending, paid: int
 ) -> list[dict[str, Any]]:
-    """Each limit of the campaign and of its judges: what is used, reserved and left."""
+    """Each limit of the campaign and, while it runs, of its judges: what is used, reserved and left."""
     if live is not None and "budgets" in live:
         return [dict(one) for one in live["budgets"]]
-    used = {"money": paid, "calls": spent.calls, "tokens": spent.input_tokens + spent.output_tokens}
-    found = []
-    for unit, now in used.items():
-        if limits.get(unit) is not None:
-            limit = float(limits[unit]) * 1e9 if unit == "money" else int(limits[unit])
-            found.append(
-                {"whose": "the budget", "unit": unit, "limit": limit, "used": now, "reserved": 0, "left": limit - now}
-            )
-    return found
+    used = Amount(spent.calls, paid, spent.input_tokens + spent.output_tokens)
+    return BudgetSettings.of_table(settings.get("budget") or {}).rows("the budget", used)
 
 
 def _calls_chart(spans: Sequence[CallSpan]) -> list[dict[str, Any]]:

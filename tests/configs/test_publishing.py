@@ -12,7 +12,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.configs.env_file import read_env_file
 from venire.configs.loading import load_campaign
-from venire.configs.publishing import campaign_schema, resolved_text, schema_text
+from venire.configs.publishing import campaign_schema, resolved_text, schema_text, template_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 
 def test_the_schema_knows_every_key_of_the_template_and_no_other() -> None:
     schema = campaign_schema()
-    template = tomllib.loads(files("venire.configs").joinpath("template.toml").read_text(encoding="utf-8"))
+    template = tomllib.loads(template_text())
     assert template.keys() <= schema["properties"].keys()
     judge = schema["definitions"]["Judge"]
     assert judge["additionalProperties"] is False
@@ -32,7 +32,7 @@ def test_the_schema_knows_every_key_of_the_template_and_no_other() -> None:
     assert "two-stage" in json.dumps(judge["properties"]["protocol"])
     assert judge["properties"]["max_tokens"]["type"] == "integer"
     assert "null" not in schema_text()
-    assert files("venire.configs").joinpath("template.toml").read_text(encoding="utf-8").startswith("#:schema ./")
+    assert template_text().startswith("#:schema ./")
 
 
 def write(folder: Path, more: str = "") -> Path:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings
+from venire.arena.budgets import BudgetSettings
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.records import GENERATE
 
 JUDGE = """

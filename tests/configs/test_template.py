@@ -9,17 +9,19 @@ from typing import get_args
 
 import pytest
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings, Limits, StopSettings, TokenPrice
+from venire.arena.budgets import BudgetSettings
+from venire.arena.campaigns import CampaignSettings, Limits, StopSettings, TokenPrice
 from venire.arena.choices import TableKind
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
+from venire.configs.publishing import template_text
 from venire.storage.transfer.formats.tables import read
 
 
 def started(folder: Path) -> CampaignSettings:
     """The template with its example tables, copied as a newcomer gets them."""
     with as_file(files("venire.configs")) as configs:
-        shutil.copy(configs / "template.toml", folder / "campaign.toml")
+        (folder / "campaign.toml").write_text(template_text(), encoding="utf-8")
         for table in (configs / "example").iterdir():
             shutil.copy(table, folder)
     return load_campaign(folder / "campaign.toml")
@@ -59,7 +61,7 @@ def test_the_template_asks_all_pairs_equally_often(tmp_path: Path) -> None:
 def test_the_templates_other_plans_can_take_the_place_of_the_first(
     tmp_path: Path, place: int, policy: str, number: str
 ) -> None:
-    text = (files("venire.configs") / "template.toml").read_text(encoding="utf-8")
+    text = template_text()
     before, plan = text.split("\n[plan]\n", 1)
     others = "\n".join(line.removeprefix("#: ") for line in plan.splitlines() if line.startswith("#: "))
     other = others.split("[plan]\n")[1:][place]
@@ -72,7 +74,7 @@ def test_the_templates_other_plans_can_take_the_place_of_the_first(
 
 
 def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> None:
-    text = (files("venire.configs") / "template.toml").read_text(encoding="utf-8")
+    text = template_text()
     lines = []
     for line in text.splitlines():
         bare = line.removeprefix("# ")

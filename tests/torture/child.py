@@ -212,7 +212,7 @@ def _reservation_released_twice() -> None:
     def settled(self: Any, reservation: Any, *words: Any) -> None:
         settle(self, reservation, *words)
         for account in self.accounts:
-            account.reserved_money -= reservation.money
+            account.reserved = account.reserved.minus(reservation)
 
     view.settle = settled
 

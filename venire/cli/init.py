@@ -21,10 +21,10 @@ def init(
 
     from venire.arena.errors import InputError
     from venire.arena.wording import plain
-    from venire.configs.publishing import schema_text
+    from venire.configs.publishing import schema_text, template_text
 
     room = files("venire.configs")
-    texts = {"campaign.toml": room.joinpath("template.toml").read_text(encoding="utf-8")}
+    texts = {"campaign.toml": template_text()}
     for name in ("instructions.csv", "completions.csv", "elo.csv"):
         texts[name] = room.joinpath("example", name).read_text(encoding="utf-8")
     texts["campaign.schema.json"] = schema_text()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,
@@ -268,8 +268,7 @@ def _planned(campaign: CampaignSettings, field: ContestantField) -> int | None:
         matchups = possible if first.policy == "all-pairs" else min(first.matchups or possible, possible)
         return matchups * min(campaign.plan.instructions or field.instructions, field.instructions)
     stop, budget = campaign.plan.stop, campaign.budget
-    rules = (stop.battles, stop.half_width, stop.top, budget.calls, budget.money, budget.tokens)
-    if not any(rule is not None for rule in rules) and not stop.ranks and first.battles is None:
+    if not stop.has_rules and not budget.limited and first.battles is None:
         raise InputError(f"{campaign.path}: nothing says how many battles to judge: add --battles 1000, or --calls")
     return first.battles
 

@@ -12,15 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from venire.arena.battles import Battles
-from venire.arena.campaigns import (
-    BudgetSettings,
-    CampaignSettings,
-    DataSettings,
-    PhaseSettings,
-    PlanSettings,
-    StopSettings,
-    TokenPrice,
-)
+from venire.arena.budgets import BudgetSettings
+from venire.arena.campaigns import CampaignSettings, DataSettings, PhaseSettings, PlanSettings, StopSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Rating
 from venire.configs.loading import campaign_of

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 from rich.console import Console
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettings
+from venire.arena.campaigns import CampaignSettings, PhaseSettings
 from venire.arena.shapes import Shape
 from venire.arena.wording import few, money, plain
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
@@ -88,9 +88,9 @@ def show_plan(screen: Console, session: Session) -> None:
     show_forecast(screen, session.forecast(), session.role)
     campaign = session.campaign
     _show_waves(screen, campaign)
-    budget = [_limits(campaign.budget)]
+    budget = [campaign.budget.texts() or "none"]
     for budgets in (campaign.judge_budgets, campaign.model_budgets):
-        budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
+        budget += [f"{plain(name)}: {limits.texts() or 'none'}" for name, limits in budgets.items()]
     _show_price_source(screen, campaign)
     screen.print(f"budget: {'; '.join(budget)}\n", style="dim")
     _show_long_forecast(screen, session.forecast_long())
@@ -212,13 +212,6 @@ def _recorded_facts(one: Replayed) -> Iterator[str]:
         yield f"{one.missing:,} trials that would be planned are not there: left out"
     if one.one_order:
         yield f"{one.one_order:,} {'battle was' if one.one_order == 1 else 'battles were'} judged in one order only"
-
-
-def _limits(budget: BudgetSettings) -> str:
-    limits = [f"{budget.calls:,} calls"] if budget.calls is not None else []
-    limits += [money(budget.money)] if budget.money is not None else []
-    limits += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
-    return " and ".join(limits) or "none"
 
 
 def _show_long_forecast(screen: Console, found: Iterable[LongForecast]) -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from venire.arena.budgets import BudgetSettings
 from venire.arena.errors import InputError, VenireError
 from venire.arena.keys import prompt_digest
 from venire.arena.wording import few
@@ -372,14 +373,8 @@ def _campaign_sentences(store: Store, campaign: frames.CampaignRow) -> list[str]
         if rules
         else "No rule stopped the campaign early: it asked what was planned."
     )
-    budget = settings.get("budget") or {}
-    limits = [
-        *([f"{budget['calls']:,} calls"] if budget.get("calls") is not None else []),
-        *([f"${budget['money']}"] if budget.get("money") is not None else []),
-        *([f"{budget['tokens']:,} tokens"] if budget.get("tokens") is not None else []),
-    ]
-    if limits:
-        found.append(f"Its budget was {' and '.join(limits)}.")
+    if limits := BudgetSettings.of_table(settings.get("budget") or {}).texts():
+        found.append(f"Its budget was {limits}.")
     history = run_history(store, campaign.id, 1000)
     if history:
         first, last = str(history[-1][0])[:16], str(history[0][0])[:16]

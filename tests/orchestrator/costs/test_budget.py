@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import BudgetSettings
+from venire.arena.budgets import UNITS, Amount, BudgetSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Paid, Reservation
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 
 money = st.integers(0, 10**12)
 """Nano-dollars."""
@@ -22,32 +22,32 @@ class One:
     """A budget view with one account, and short ways to ask it for money alone."""
 
     def __init__(self, limits: BudgetSettings, *, spent: int = 0, calls: int = 0) -> None:
-        self.account = BudgetAccount("the budget", limits, Paid(calls, spent))
+        self.account = BudgetAccount("the budget", limits, Amount(calls, spent, 0))
         self.budget_view = BudgetView([self.account])
 
     @property
     def spent(self) -> int:
-        return self.account.money
+        return self.account.used.money
 
     @property
     def reserved(self) -> int:
-        return self.account.reserved_money
+        return self.account.reserved.money
 
     @property
     def calls(self) -> int:
-        return self.account.calls
+        return self.account.taken(UNITS["calls"])
 
     def reserve(self, worst: int) -> None:
-        self.budget_view.reserve(Reservation(worst))
+        self.budget_view.reserve(Amount(1, worst, 0))
 
     async def reserve_when_free(self, worst: int) -> None:
-        await self.budget_view.reserve_when_free(Reservation(worst))
+        await self.budget_view.reserve_when_free(Amount(1, worst, 0))
 
     def settle(self, worst: int, paid: int | None) -> None:
-        self.budget_view.settle(Reservation(worst), paid, 0)
+        self.budget_view.settle(Amount(1, worst, 0), Amount(1, worst if paid is None else paid, 0))
 
     def release(self, worst: int) -> None:
-        self.budget_view.release(Reservation(worst))
+        self.budget_view.release(Amount(1, worst, 0))
 
 
 @settings(deadline=None, max_examples=200)
@@ -244,33 +244,34 @@ def test_a_call_is_charged_to_all_its_accounts_or_to_none_and_none_passes_its_li
     """Two judges with an account each, and the campaign's for both."""
     shared, *own = (BudgetAccount(f"the budget {n}", budget) for n, budget in enumerate(limits))
     budget_views = [BudgetView([shared, account]) for account in own]
-    open_: list[tuple[int, Reservation]] = []
+    open_: list[tuple[int, Amount]] = []
     for judge, worst, tokens, tenth in actions:
         if open_ and tenth is not None:
             whose, reservation = open_.pop(0)
-            budget_views[whose].settle(reservation, reservation.money * tenth // 10, reservation.tokens * tenth // 10)
-        before = [(one.calls, one.reserved_money, one.reserved_tokens) for one in (shared, *own)]
+            taken = Amount(1, reservation.money * tenth // 10, reservation.tokens * tenth // 10)
+            budget_views[whose].settle(reservation, taken)
+        before = [one.reserved for one in (shared, *own)]
         try:
-            budget_views[judge].reserve(Reservation(worst, tokens))
-            open_.append((judge, Reservation(worst, tokens)))
+            budget_views[judge].reserve(Amount(1, worst, tokens))
+            open_.append((judge, Amount(1, worst, tokens)))
         except BudgetReachedError:
-            assert before == [(one.calls, one.reserved_money, one.reserved_tokens) for one in (shared, *own)]
+            assert before == [one.reserved for one in (shared, *own)]
         for account, budget in zip((shared, *own), limits, strict=True):
-            assert budget.calls is None or account.calls <= budget.calls
-            assert budget.money is None or account.money + account.reserved_money <= budget.money
-            assert budget.tokens is None or account.tokens + account.reserved_tokens <= budget.tokens
-        assert shared.calls == sum(one.calls for one in own)
-        assert shared.money + shared.reserved_money == sum(one.money + one.reserved_money for one in own)
+            assert budget.calls is None or account.taken(UNITS["calls"]) <= budget.calls
+            assert budget.money is None or account.used.money + account.reserved.money <= budget.money
+            assert budget.tokens is None or account.used.tokens + account.reserved.tokens <= budget.tokens
+        assert shared.taken(UNITS["calls"]) == sum(one.taken(UNITS["calls"]) for one in own)
+        assert shared.used.money + shared.reserved.money == sum(one.used.money + one.reserved.money for one in own)
 
 
 def test_the_sentence_says_whose_budget_and_which_limit() -> None:
     budget_view = BudgetView(
         [
             BudgetAccount("the budget", BudgetSettings()),
-            BudgetAccount("the budget of judge 'j'", BudgetSettings(tokens=1_000), Paid(0, 0, 950)),
+            BudgetAccount("the budget of judge 'j'", BudgetSettings(tokens=1_000), Amount(0, 0, 950)),
         ]
     )
     with pytest.raises(
         BudgetReachedError, match=r"the budget of judge 'j' of 1,000 tokens .* 950 used, 0 reserved, up to 60"
     ):
-        budget_view.reserve(Reservation(0, 60))
+        budget_view.reserve(Amount(1, 0, 60))

@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from venire.arena.budgets import Amount, BudgetSettings
 from venire.arena.campaigns import JudgeSettings, LaneSettings, RouteSettings, TokenPrice
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.costs.call_cost import CallCost
+from venire.orchestrator.costs.coverage import ChargedBattles, affordable
 from venire.storage.plans.usage import OnRecord
 
 PRICE = TokenPrice(3_000_000_000, 15_000_000_000, cached=300_000_000)
@@ -50,8 +53,9 @@ def test_battles_add_up_to_what_the_forecast_expects_of_their_trials(known: OnRe
         call.interval(trials, 2 * int(characters.sum())),
     )
     assert battle.costs(characters).sum() == pytest.approx(expected, rel=1e-4)
-    assert battle.reads(characters).sum() == pytest.approx(usage.input + usage.output, rel=1e-4)
-    assert battle.calls * len(characters) == pytest.approx(usage.calls)
+    calls, _, tokens = battle.takes(characters).sum(axis=1)
+    assert tokens == pytest.approx(usage.input + usage.output, rel=1e-4)
+    assert calls == pytest.approx(usage.calls)
     assert bool(call.learned) == (known is not None and len(known.trials) >= 5)
 
 
@@ -75,3 +79,9 @@ def test_no_view_expects_more_than_the_worst() -> None:
     for known in (None, record()):
         call = CallCost(judge(), PRICE, known)
         assert call.usage(10, 20_000).cost(PRICE) < call.worst(10, 20_000)
+
+
+def test_a_list_of_no_battles_is_covered_by_whatever_is_left() -> None:
+    cost = CallCost(judge(), PRICE).battle(2)
+    view = BudgetView([BudgetAccount("the budget", BudgetSettings(1, 1, 1), Amount(1, 1, 1))])
+    assert affordable([ChargedBattles(cost, view, np.zeros(0), np.zeros(0))]) == (None, "")

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from venire.arena.budgets import Amount, BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,
@@ -26,7 +26,6 @@ from venire.arena.campaigns import (
 from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Reply, Status, Verdict
 from venire.judges import PROTOCOLS, REASONS_TOKENS, prompts
-from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.costs.call_cost import CallCost
 from venire.orchestrator.costs.forecast import JudgeForecast, forecast, judge_forecast
 from venire.orchestrator.designs import PlannedCampaign
@@ -223,7 +222,7 @@ def answer(store: Store, made: PlannedCampaign, trials: list[int], *, seed: int,
         recorder = Recorder(store, made.id, 1, group_rows=500, group_seconds=0.001, on_error=fail, workers=4)
 
         async def record(trial: int, step: int, number: int, reply: Reply | None, cost: int | None) -> None:
-            slot = await recorder.announce(trial, step, number, 1, Reservation(RESERVED, 100))
+            slot = await recorder.announce(trial, step, number, 1, Amount(1, RESERVED, 100))
             fault = Fault.TRANSIENT if reply is None else Fault.NONE
             of = (trial, step, number, 1, sent, 0.5, 0.0, RESERVED, 100, cost, b"d" * 16, fault)
             recorder.attempt(AttemptRecord(*of, reply=reply), slot)

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
+from venire.arena.budgets import UNITS, Amount, BudgetSettings
+from venire.arena.campaigns import LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import SystemClock, VirtualClock
 from venire.arena.errors import (
     BudgetReachedError,
@@ -25,7 +26,7 @@ from venire.arena.errors import (
     TransientError,
 )
 from venire.arena.records import Reply, Request
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.lanes.calls import CallCounters, Step
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
@@ -97,7 +98,7 @@ class Kept(Recorder):
 
     def __init__(self) -> None:
         self.attempts: list[AttemptRecord] = []
-        self.announced: list[tuple[int, int, int, int, Reservation]] = []
+        self.announced: list[tuple[int, int, int, int, Amount]] = []
         self.withdrawn = 0
         self.freed = asyncio.Event()
         self.freed.set()
@@ -109,7 +110,7 @@ class Kept(Recorder):
     async def room(self) -> None:
         await self.freed.wait()
 
-    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
+    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Amount) -> int:
         self.announced.append((trial, step, number, lane, reservation))
         return len(self.announced)
 
@@ -119,7 +120,7 @@ class Kept(Recorder):
     def attempt(self, one: AttemptRecord, slot: int) -> None:
         assert self.announced[slot - 1] == (
             *(one.trial, one.step, one.number, one.lane),
-            Reservation(one.reserved, one.reserved_tokens),
+            Amount(1, one.reserved, one.reserved_tokens),
         )
         self.attempts.append(one)
 
@@ -169,7 +170,7 @@ class House:
 
     @property
     def money(self) -> tuple[int, int, int]:
-        return (self.account.money, self.account.reserved_money, self.account.calls)
+        return (self.account.used.money, self.account.reserved.money, self.account.taken(UNITS["calls"]))
 
 
 def new_step(number: int = 1, attempts: int = 0) -> Step:
@@ -477,14 +478,14 @@ def test_a_reply_whose_tokens_nobody_counted_counts_at_its_reservation() -> None
     house.run(house.ask())
     assert house.kept.attempts[0].cost is None
     assert house.money == (WORST, 0, 1)
-    assert house.account.tokens == WORST_TOKENS
+    assert house.account.used.tokens == WORST_TOKENS
 
 
 def test_a_reported_cost_is_known_though_nobody_counted_the_tokens() -> None:
     house = House([Reply("1", input_tokens=20, output_tokens=5, cost=17, estimated=True)])
     house.run(house.ask())
     assert house.money == (17, 0, 1)
-    assert house.account.tokens == WORST_TOKENS
+    assert house.account.used.tokens == WORST_TOKENS
 
 
 @pytest.mark.parametrize(("error", "tokens"), [(busy(), 0), (busy(may_be_billed=True), WORST_TOKENS)])
@@ -492,7 +493,7 @@ def test_a_failed_call_takes_the_tokens_that_it_may_have_used(error: CallError, 
     house = House([error], attempts=1)
     with pytest.raises(CallError):
         house.run(house.ask())
-    assert (house.account.tokens, house.account.reserved_tokens) == (tokens, 0)
+    assert (house.account.used.tokens, house.account.reserved.tokens) == (tokens, 0)
 
 
 @pytest.mark.parametrize("fault", [Fault.AUTHENTICATION, Fault.QUOTA])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -11,11 +11,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import BudgetSettings, Limits, TokenPrice
+from venire.arena.budgets import UNITS, Amount, BudgetSettings
+from venire.arena.campaigns import Limits, TokenPrice
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import Fault, TransientError
 from venire.arena.records import Reply
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Paid, Reservation
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.lanes.calls import Attempt, CallCounters, Step
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane_events import LaneEvents
@@ -41,7 +42,7 @@ class Disk:
     """What is on disk: rows of calls that have ended, and what was announced of the others."""
 
     rows: list[AttemptRecord] = field(default_factory=list)
-    slots: dict[int, tuple[int, int, int, int, Reservation]] = field(default_factory=dict)
+    slots: dict[int, tuple[int, int, int, int, Amount]] = field(default_factory=dict)
     full: bool = False
     last: int = 0
 
@@ -60,7 +61,7 @@ class Disk:
         return self.last
 
     def attempt(self, row: AttemptRecord, slot: int) -> None:
-        assert self.slots.pop(slot) == (*row[:4], Reservation(row.reserved, row.reserved_tokens))
+        assert self.slots.pop(slot) == (*row[:4], Amount(1, row.reserved, row.reserved_tokens))
         self.rows.append(row)
 
     @property
@@ -92,11 +93,11 @@ class Books:
         self.said: list[str] = []
         self.begin({})
 
-    def begin(self, left: dict[int, tuple[int, int, int, int, Reservation]]) -> None:
+    def begin(self, left: dict[int, tuple[int, int, int, int, Amount]]) -> None:
         """Start: what was announced and has no row is taken over, as from actors that are still there."""
         clock = VirtualClock()
         rows = self.disk.rows
-        self.account = BudgetAccount("the budget", BudgetSettings(money=CAP), Paid(len(rows), self.disk.paid))
+        self.account = BudgetAccount("the budget", BudgetSettings(money=CAP), Amount(len(rows), self.disk.paid, 0))
         self.budget = BudgetView([self.account])
         self.gate = Gate(Limits(), clock, concurrency=1_000)
         self.route: Any = SimpleNamespace(name="the route", number=4, gate=self.gate)
@@ -127,8 +128,10 @@ class Books:
 
     def reserve(self, trial: int, money: int) -> None:
         step = self.steps.setdefault(trial, Step(trial, bytes(16), 1, 0))
-        attempt = Attempt(step, self.budget, self.ledger.reservation(money, money), lane=4, price=TokenPrice(1, 1))
-        room = CAP - self.account.money - self.account.reserved_money
+        attempt = Attempt(
+            step, self.budget, self.ledger.reservation(Amount(1, money, money)), lane=4, price=TokenPrice(1, 1)
+        )
+        room = CAP - self.account.used.money - self.account.reserved.money
         assert self.ledger.reserve_now(attempt) == (attempt.reservation.money <= room)
         if attempt.reservation.money <= room:
             self.reserved.append(attempt)
@@ -173,12 +176,12 @@ class Books:
         on_way = [*self.sent, *self.silent]
         live = [*self.reserved, *on_way]
         account, disk = self.account, self.disk
-        assert account.money + account.reserved_money <= CAP, "the cap holds"
+        assert account.used.money + account.reserved.money <= CAP, "the cap holds"
         assert disk.counted <= CAP, "and holds for whoever comes after a kill"
-        assert account.money == disk.paid, "what is paid is on record"
-        assert account.reserved_money == sum(one.reservation.money for one in live)
-        assert account.parked_money == sum(one.reservation.money for one in self.silent)
-        assert account.calls == len(disk.rows) + len(live)
+        assert account.used.money == disk.paid, "what is paid is on record"
+        assert account.reserved.money == sum(one.reservation.money for one in live)
+        assert account.parked.money == sum(one.reservation.money for one in self.silent)
+        assert account.taken(UNITS["calls"]) == len(disk.rows) + len(live)
         assert sorted(disk.slots) == sorted(one.slot or 0 for one in on_way), "what is on its way is announced"
         numbers = [row[:3] for row in disk.rows] + [about[:3] for about in disk.slots.values()]
         assert len(set(numbers)) == len(numbers), "no two calls of a step have one number"
@@ -198,8 +201,8 @@ def keep_books(events: list[tuple[str, int, int]]) -> None:
         while books.sent if end == "answer" else books.silent if end == "answer late" else books.reserved:
             books.play(end, 0, 50)
     books.check()
-    assert (books.account.reserved_money, books.account.parked_money, books.gate.in_flight) == (0, 0, 0)
-    assert books.account.money == books.disk.paid == books.disk.counted <= CAP
+    assert (books.account.reserved.money, books.account.parked.money, books.gate.in_flight) == (0, 0, 0)
+    assert books.account.used.money == books.disk.paid == books.disk.counted <= CAP
 
 
 @given(st.lists(STEPS, max_size=60))
@@ -227,7 +230,7 @@ def not_of_the_silent(method: Callable[..., Any]) -> Callable[..., Any]:
 def for_less(method: Callable[..., Any]) -> Callable[..., Any]:
     def broken(self: CallLedger, attempt: Attempt) -> bool:
         whole = attempt.reservation
-        attempt.reservation = replace(whole, money=whole.money // 2)
+        attempt.reservation = whole._replace(money=whole.money // 2)
         try:
             return bool(method(self, attempt))
         finally:
@@ -266,5 +269,5 @@ def test_what_a_call_costs_beyond_its_price_is_said_once_and_reserved_for_each_c
         attempt = books.sent.pop()
         attempt.reply = Reply("1", input_tokens=1, output_tokens=1, cost=cost)
         books.ledger.settle(attempt)
-    assert attempt.reservation.money == books.ledger.reservation(100, 0).money == 300
+    assert attempt.reservation.money == books.ledger.reservation(Amount(1, 100, 0)).money == 300
     assert len(books.said) == 1

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.orchestrator.lanes.test_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
-from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
+from venire.arena.budgets import UNITS, BudgetSettings
+from venire.arena.campaigns import LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
@@ -155,10 +156,10 @@ class House:
     def balance(self) -> None:
         assert [gate.in_flight for gate in self.gates] == [0] * len(self.gates)
         assert self.counters.in_flight == 0
-        assert (self.account.reserved_money, self.account.reserved_tokens) == (0, 0)
-        assert self.account.calls == len(self.kept.attempts) == sum(self.calls)
+        assert (self.account.reserved.money, self.account.reserved.tokens) == (0, 0)
+        assert self.account.taken(UNITS["calls"]) == len(self.kept.attempts) == sum(self.calls)
         counted = [one.reserved if one.cost is None else one.cost for one in self.kept.attempts]
-        assert self.account.money == sum(counted)
+        assert self.account.used.money == sum(counted)
         assert Counter(one.lane for one in self.kept.attempts) == Counter(dict(enumerate(self.calls)))
 
     @property
@@ -675,7 +676,7 @@ def test_calls_by_a_fallback_cost_its_price_and_the_dearest_route_is_set_aside_f
 
     async def main() -> None:
         await house.ask()
-        assert house.account.money == PAID
+        assert house.account.used.money == PAID
         await house.ask()
 
     house.run(main())

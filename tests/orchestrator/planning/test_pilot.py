@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,

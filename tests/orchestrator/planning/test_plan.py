@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,

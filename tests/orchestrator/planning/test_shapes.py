@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,

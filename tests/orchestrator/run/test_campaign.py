@@ -16,8 +16,8 @@ import orjson
 import pytest
 
 from venire.arena.battles import Statistics
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
-    BudgetSettings,
     CampaignSettings,
     DataSettings,
     JudgeSettings,

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from venire.arena.budgets import Amount
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply
-from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.plans import plans
 from venire.storage.plans.plans import SentLately
@@ -452,11 +452,11 @@ def test_a_slot_is_not_used_again_before_its_attempt_is_on_disk(house: Any, path
     async def record() -> None:
         recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=3600.0, on_error=lambda error: None)
         for trial in (1, 2, 3):
-            slot = await recorder.announce(trial, 1, 1, 6, Reservation(9, 70))
+            slot = await recorder.announce(trial, 1, 1, 6, Amount(1, 9, 70))
             one = AttemptRecord(trial, 1, 1, 6, sent, 0.1, 0.0, 9, 70, 8, b"d" * 16, reply=SAID)
             recorder.attempt(one, slot)
         with pytest.raises(IndexError):
-            await recorder.announce(4, 1, 1, 6, Reservation(9, 70))
+            await recorder.announce(4, 1, 1, 6, Amount(1, 9, 70))
         assert [(one.trial, one.tokens) for one in found(path).announced] == [(1, 50), (2, 50), (3, 50)]
         await recorder.close()
 

@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from venire.arena.budgets import Amount
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Status, Verdict
-from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Commit
@@ -289,8 +289,8 @@ def test_what_the_recorder_puts_comes_back_under_its_own_columns(house: Any) -> 
 
     async def record() -> None:
         recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=LONG, on_error=told.append)
-        recorder.attempt(answer, await recorder.announce(21, 2, 5, 6, Reservation(900, 70)))
-        recorder.attempt(fault, await recorder.announce(22, 1, 1, 6, Reservation(700, 60)))
+        recorder.attempt(answer, await recorder.announce(21, 2, 5, 6, Amount(1, 900, 70)))
+        recorder.attempt(fault, await recorder.announce(22, 1, 1, 6, Amount(1, 700, 60)))
         recorder.verdict(21, Verdict(b"k" * 16, Status.OK, -1, -0.5, rule="last line"), 123)
         recorder.verdict(22, Verdict(b"k" * 16, Status.REFUSED, rule="none"), 0)
         recorder.failure(23, 2, Fault.TOO_LONG)

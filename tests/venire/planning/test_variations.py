@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings
+from venire.arena.budgets import BudgetSettings
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
 from venire.experiments.contestants import made_up

@@ -2,16 +2,19 @@
 
 All replicates of a block take Newton steps with one information matrix, that of the point estimate, inverted once: a
 step is a sweep over the pairs and one matrix product. The steps shrink by a constant ratio; a replicate whose steps do
-not shrink by half is refitted separately. Every replicate ends at its own maximum, to 1e-7 logits.
+not shrink by half is refitted separately, once for all draws that are equal: of few clusters most are. Every replicate
+ends at its own maximum, to 1e-7 logits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.special import expit
@@ -50,6 +53,8 @@ class Refits:
     free: NDArray[np.bool_]
     witness: Places
     held: Places
+    fitted: dict[tuple[str, bytes], Vector | None] = field(default_factory=dict)
+    """What was found for replicates that were looked at separately, by the digest of their weights."""
 
     def solve(self, weights: Matrix) -> Matrix:
         """Ratings (columns, n) in logits of replicates with weights (2 * pairs, columns).
@@ -60,27 +65,36 @@ class Refits:
         found = np.full((weights.shape[1], len(self.start)), np.nan)
         exists = np.asarray((weights[self.witness] > 0.0).all(axis=0))  # a ridge has no witness, and always an estimate
         for column in np.flatnonzero(~exists):
-            graph = _wins(self.high, self.low, weights[:, column], self.free)
-            parts, part = connected_components(graph, directed=True, connection="strong")
-            exists[column] = parts == 1
-            if parts > 1:
-                found[column] = self._limit(weights[:, column], graph, part)
+            limit = self._once(self._limit, weights[:, column])
+            if limit is not None:
+                found[column] = limit
+            exists[column] = limit is None
         if not exists.all():
             weights = weights[:, exists]
         logits, left = self._chord(weights)
         for column in left:
-            logits[:, column] = self._newton(weights[:, column], self.free)
+            logits[:, column] = self._once(self._newton, weights[:, column])
         found[exists] = logits.T
         return found
 
-    def _limit(self, weights: Vector, graph: csr_array, part: NDArray[np.int32]) -> Vector:
-        """What the ratings (n,) of one replicate without a finite maximum tend to, by who beat whom.
+    def _once(self, fit: Callable[[Vector], Vector | None], weights: Vector) -> Vector | None:
+        """What `fit` gives for the weights (2 * pairs,) of one replicate, kept for draws that are equal."""
+        key = fit.__name__, blake2b(weights.tobytes(), digest_size=16).digest()
+        if key not in self.fitted:
+            self.fitted[key] = fit(weights)
+        return self.fitted[key]
 
-        `graph` (nodes, nodes) are the wins, `part` (nodes,) its strong components.
+    def _limit(self, weights: Vector) -> Vector | None:
+        """What the ratings (n,) of one replicate tend to, by who beat whom; None where they have a finite maximum.
+
         About held models: those that only ever beat them are above everything, those that only ever lose below, and
         those joined with them by wins both ways have the ratings that they have without the others. About the mean:
         every model is infinitely far from some others, so those above all others are above, those below all below.
         """
+        graph = _wins(self.high, self.low, weights, self.free)
+        parts, part = connected_components(graph, directed=True, connection="strong")
+        if parts == 1:
+            return None
         node = _nodes(self.free)
         found = np.full(len(self.start), np.nan)
         if not len(self.held):
@@ -141,11 +155,12 @@ class Refits:
         logits[:, unsuited] = self.start[:, None]
         return logits, unsuited
 
-    def _newton(self, weights: Vector, free: NDArray[np.bool_]) -> Vector:
+    def _newton(self, weights: Vector, free: NDArray[np.bool_] | None = None) -> Vector:
         """Ratings (n,) of one replicate by Newton's method with steps halved where they overshoot; NaN if it fails.
 
-        Only models that are `free` (n,) move.
+        Only models that are `free` (n,), by default those of the table, move.
         """
+        free = self.free if free is None else free
         size, pairs = len(self.start), len(self.high)
         logits = self.start.copy()
         step, slope, scale = np.zeros(size), np.inf, 1.0
@@ -176,11 +191,11 @@ class Refits:
         if shifts:
             inside[np.argmax(np.diagonal(information))] = False
         step = np.zeros_like(gradient)
-        try:
-            factor = cho_factor(information[np.ix_(inside, inside)], lower=True, overwrite_a=True)
-        except LinAlgError:
+        # LAPACK itself: what scipy.linalg adds takes longer than factor and solution of a board's few models.
+        factor, failed = dpotrf(information[np.ix_(inside, inside)], lower=True, clean=False, overwrite_a=True)
+        if failed:
             return np.full_like(gradient, np.nan)
-        step[inside] = cho_solve(factor, gradient[inside])
+        step[inside] = dpotrs(factor, gradient[inside], lower=True)[0]
         return step - step.mean() if shifts else step
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ class Done:
         return json.loads(self.out)
 
 
+TABLES = ("instructions.jsonl", "completions.jsonl", "elo.csv")
+
 CAMPAIGN = """\
 name = "small"
 seed = 5
@@ -55,8 +58,8 @@ instructions = {instructions}
 {more}
 """
 
-_ENDED: dict[str, bytes] = {}
-"""Stores of campaigns that have ended, by the text of their file."""
+_ENDED: dict[bytes, bytes] = {}
+"""Stores of campaigns that have ended, by the digest of what they were made of."""
 
 JUDGE = """\
 [[judge]]
@@ -70,7 +73,7 @@ concurrency = 8
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The demo's tables in a folder of the test's own."""
-    for name in ("instructions.jsonl", "completions.jsonl", "elo.csv"):
+    for name in TABLES:
         shutil.copy(str(files("venire.configs.demo").joinpath(name)), tmp_path / name)
     return tmp_path
 
@@ -138,23 +141,32 @@ def settle() -> Callable[..., Ending]:
 
 
 @pytest.fixture
-def judged(write_campaign: Callable[..., Path], settle: Callable[..., Ending]) -> Callable[..., Path]:
-    """Writes a campaign file as `write_campaign` does, and beside it the store of that campaign when it has ended.
+def settled(settle: Callable[..., Ending]) -> Callable[[Path], Path]:
+    """Asks all that is left of a campaign file and returns the file.
 
-    Each campaign is run once, by the first test that needs it; the others have a copy of its store.
+    Each campaign is run once, by the first test that needs it; with the same file, data and store before, the others
+    have a copy of its store.
     """
 
-    def write(**settings: Any) -> Path:
-        path = write_campaign(**settings)
-        text, store = path.read_text(encoding="utf-8"), path.with_suffix(".duckdb")
-        if text in _ENDED:
-            store.write_bytes(_ENDED[text])
+    def run(path: Path) -> Path:
+        store = load_campaign(path).store
+        data = (path.with_name(name).read_bytes() for name in TABLES if path.with_name(name).exists())
+        before = store.read_bytes() if store.exists() else b""
+        key = sha256(b"\0".join((path.read_bytes(), before, *data))).digest()
+        if key in _ENDED:
+            store.write_bytes(_ENDED[key])
         else:
             assert settle(path) is Ending.COMPLETE
-            _ENDED[text] = store.read_bytes()
+            _ENDED[key] = store.read_bytes()
         return path
 
-    return write
+    return run
+
+
+@pytest.fixture
+def judged(write_campaign: Callable[..., Path], settled: Callable[[Path], Path]) -> Callable[..., Path]:
+    """Writes a campaign file as `write_campaign` does, and beside it the store of that campaign when it has ended."""
+    return lambda **settings: settled(write_campaign(**settings))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,17 @@ def _check_verdicts(name: str, form: Format, paths: Sequence[Path]) -> None:
 def _check_written(name: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        campaign = small_campaign(folder, {"ant": 1400.0, "bee": 900.0}, instructions=4)
-        with Session(campaign, clock=VirtualClock()) as session:
-            session.run(embedded=Embedded(direct=True))
-        made = export_format(campaign.store, folder / "out", name)
+        (folder / "small.duckdb").write_bytes(_judged_store())
+        made = export_format(folder / "small.duckdb", folder / "out", name)
         assert made, f"{name}: writes no file"
         assert any(one.rows for one in made), f"{name}: writes no row of a store with verdicts"
+
+
+@cache
+def _judged_store() -> bytes:
+    """The file of a store in which one judge compared two models on four instructions; judged once for all formats."""
+    with tempfile.TemporaryDirectory() as scratch:
+        campaign = small_campaign(Path(scratch), {"ant": 1400.0, "bee": 900.0}, instructions=4)
+        with Session(campaign, clock=VirtualClock()) as session:
+            session.run(embedded=Embedded(direct=True))
+        return campaign.store.read_bytes()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,50 +16,26 @@ from markupsafe import escape
 
 from venire.cli import app
 from venire.cli.help import FIGURES
+from venire.pages.report.markdown import report_markdown
+from venire.pages.report.page import report_html
 from venire.reports.figure_tables import FIGURE_TABLES, figure_tables
 
 Venire = Callable[..., Any]
 
 OF_THE_OUTPUT = {"--json", "--report", "--compare", "--help"}
 
-EXAMPLES: dict[str, tuple[str, ...]] = {
-    "--method": ("win-rate",),
-    "--ridge": ("0.1",),
-    "--anchor": ("m1=1500",),
-    "--covariate": ("extra", "--method", "covariates"),
-    "--map": ("winner=said",),
-    "--value": ("tie=",),
-    "--where": ("extra=1",),
-    "--origin": ("simulated",),
-    "--format": ("table",),
-    "--reference": ("{reference}",),
-    "--own": ("exclude",),
-    "--judge-weight": ("j1=2",),
-    "--merge": ("strict",),
-    "--flips": ("drop",),
-    "--ties": ("drop",),
-    "--bootstrap": ("20",),
-    "--cluster": ("none",),
-    "--errors": ("sandwich",),
-    "--level": ("0.8",),
-    "--seed": ("9", "--bootstrap", "20"),
-    "--restarts": ("1", "--method", "am-elo"),
-    "--habit": ("ties", "--method", "am-elo"),
-    "--ability-ridge": ("1", "--method", "am-elo"),
-    "--least-verdicts": ("2", "--method", "stable-arena"),
-    "--least-ability": ("0.01", "--method", "stable-arena"),
-    "--until-stable": ("--method", "stable-arena"),
-    "--seconds": ("5", "--method", "kemeny"),
-    "--order": ("given", "--method", "elo"),
-    "--folds": ("3",),
-    "--steady": ("0.34",),
-    "--contrast": ("m1", "m3"),
-    "--half-width": ("20", "--contrast", "m1", "m3"),
-    "--positions": (),
-    "--people": ("--reference", "{reference}"),
-    "--human": ("j2",),
-}
-"""Of each option words that change a board of the table, with what it needs beside it."""
+TOGETHER = (
+    "--ridge 0.1 --anchor m1=1500 --where extra=1 --value tie= --format table --map winner=said --judge-weight j1=2 "
+    "--own exclude --reference {reference} --level 0.8 --errors sandwich --cluster none",
+    "--merge strict --flips drop --ties drop --origin simulated --bootstrap 20 --seed 9",
+    "--method am-elo --restarts 1 --habit ties --ability-ridge 1 --human j2",
+    "--method stable-arena --least-verdicts 2 --least-ability 0.01 --until-stable",
+    "--method covariates --covariate extra",
+    "--method elo --order given",
+    "--method kemeny --seconds 5",
+)
+"""Words that change a board of the table, as many at a time as one method takes."""
+FIGURES_ASKED = "--folds 3 --steady 0.34 --contrast m1 m3 --half-width 20 --positions --people --reference {reference}"
 
 OF_OTHER_SOURCES = {
     "--campaign": "a store with several",
@@ -69,6 +46,7 @@ OF_OTHER_SOURCES = {
 }
 
 
+@cache
 def options() -> dict[str, Any]:
     """The options of `venire rate` by their first flag."""
     from typer.main import get_command
@@ -97,48 +75,54 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def of_figures() -> set[str]:
+    """The options that add figures below a board."""
+    return {flag for flag, one in options().items() if one.rich_help_panel == FIGURES}
+
+
+def flags(line: str) -> set[str]:
+    """The options in a line of words."""
+    return {word for word in line.split() if word.startswith("--")}
+
+
 def test_every_option_of_rate_has_an_example_here() -> None:
-    assert set(options()) - OF_THE_OUTPUT == EXAMPLES.keys() | OF_OTHER_SOURCES.keys()
+    tried = set().union(*map(flags, (*TOGETHER, FIGURES_ASKED)))
+    assert options().keys() - OF_THE_OUTPUT == tried | OF_OTHER_SOURCES.keys()
+    assert of_figures() <= flags(FIGURES_ASKED)
 
 
-@pytest.mark.parametrize("flag", EXAMPLES)
-def test_the_report_is_of_the_board_that_is_shown(venire: Venire, table: Path, tmp_path: Path, flag: str) -> None:
-    words = [one.format(reference=table.with_name("reference.csv")) for one in EXAMPLES[flag]]
-    out = tmp_path / "r.json"
-    done = venire("rate", table, "--json", flag, *words, "--report", out)
+def rated(venire: Venire, table: Path, line: str) -> tuple[Any, Any]:
+    """The board that one command shows, and the document of its report, which is of that board."""
+    words = line.format(reference=table.with_name("reference.csv")).split()
+    out = table.with_name("r.json")
+    done = venire("rate", table, "--json", *words, "--report", out)
     assert done.code == 0, done.err
     board, document = done.json(), json.loads(out.read_text(encoding="utf-8"))
-    seen = document["board"].pop("seen")
-    assert document["board"] == board
-    assert seen
-    asked = " ".join(document["asked"])
-    if options()[flag].rich_help_panel == FIGURES:
-        assert [one["title"] for one in document["figures"]] == [
-            one.title for one in figure_tables(board["diagnostics"])
-        ]
-        assert document["figures"]
-        page = tmp_path / "r.html"
-        assert venire("rate", table, flag, *words, "--report", page).code == 0
-        text = " ".join(page.read_text(encoding="utf-8").split())
-        for one in document["figures"]:
-            assert " ".join(one["title"].split()) in text
-            assert all(cell in text for row in one["rows"] for cell in row)
-            assert all(str(escape(line)) in text for line in one["notes"])
-    elif flag not in ("--method", "--seed"):
-        assert f"{flag} " in asked + " "
-        assert flag in " ".join(document["how"])
+    assert document["board"]["seen"]
+    assert {**document["board"], **board} == document["board"]
+    assert document["board"].keys() - board.keys() == {"seen"}
+    return board, document
 
 
-def test_every_figure_has_a_table_that_a_report_shows(venire: Venire, table: Path, tmp_path: Path) -> None:
-    out = tmp_path / "r.json"
-    asked = ("--folds", 3, "--steady", 0.34, "--contrast", "m1", "m3", "--positions", "--people")
-    reference = ("--reference", table.with_name("reference.csv"))
-    assert venire("rate", table, *asked, *reference, "--report", out).code == 0
-    document = json.loads(out.read_text(encoding="utf-8"))
-    assert document["board"]["diagnostics"].keys() >= FIGURE_TABLES.keys()
+@pytest.mark.parametrize("line", TOGETHER, ids=lambda line: line.split()[0])
+def test_the_report_is_of_the_board_that_is_shown(venire: Venire, table: Path, line: str) -> None:
+    _, document = rated(venire, table, line)
+    asked = " ".join(document["asked"]).split()
+    how = " ".join(document["how"])
+    for flag in flags(line) - of_figures() - {"--method", "--seed"}:
+        assert flag in asked
+        assert flag in how
+
+
+def test_every_figure_has_a_table_that_a_report_shows(venire: Venire, table: Path) -> None:
+    board, document = rated(venire, table, FIGURES_ASKED)
+    assert board["diagnostics"].keys() >= FIGURE_TABLES.keys()
+    assert [one["title"] for one in document["figures"]] == [one.title for one in figure_tables(board["diagnostics"])]
     assert len(document["figures"]) >= len(FIGURE_TABLES)
     assert any("agreement with the ratings known before, over 4 models" in one for one in document["notes"])
-    text = venire("rate", table, *asked, *reference, "--report", tmp_path / "r.md")
-    assert text.code == 0
-    assert all(f"### {one['title'].split('  ')[0]}" in (tmp_path / "r.md").read_text(encoding="utf-8")
-               for one in document["figures"])  # fmt: skip
+    page, text = " ".join(report_html(document).split()), report_markdown(document)
+    for one in document["figures"]:
+        assert f"### {one['title'].split('  ')[0]}" in text
+        assert " ".join(one["title"].split()) in page
+        assert all(cell in page for row in one["rows"] for cell in row)
+        assert all(str(escape(line)) in page for line in one["notes"])

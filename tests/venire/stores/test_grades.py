@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import venire as vn
-from venire.orchestrator.recording.ending import Ending
 
 Venire = Callable[..., Any]
 
@@ -22,7 +21,7 @@ STORE = 'store = "shared.duckdb"\n'
 
 
 @pytest.fixture
-def campaign(folder: Path, write_campaign: Callable[..., Path], settle: Callable[..., Ending]) -> Callable[..., Path]:
+def campaign(folder: Path, write_campaign: Callable[..., Path], settled: Callable[[Path], Path]) -> Callable[..., Path]:
     """Writes a campaign of these judges on all instructions, with reference answers, and asks them."""
     table = folder / "instructions.jsonl"
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
@@ -34,8 +33,7 @@ def campaign(folder: Path, write_campaign: Callable[..., Path], settle: Callable
         path = write_campaign(name=f"{name}.toml", instructions=instructions, judges=judges)
         text = path.read_text(encoding="utf-8").replace('name = "small"', f'{store}name = "{name}"')
         path.write_text(text, encoding="utf-8")
-        assert settle(path) is Ending.COMPLETE
-        return path
+        return settled(path)
 
     return write
 
@@ -127,7 +125,7 @@ def test_ratings_of_pairs_are_held_against_accuracy(venire: Venire, campaign: Ca
 def test_methods_are_compared_by_their_tau_with_accuracy_and_with_a_reference(
     venire: Venire, campaign: Callable[..., Path]
 ) -> None:
-    path = campaign("both", PAIRS + TRUTH)
+    path = campaign("both", PAIRS + TRUTH + DIRECT)
     reference = path.with_name("people.csv")
     order = ["strong", "evasive", "sloppy", "terse", "verbose", "solid"]
     reference.write_text("model,elo\n" + "".join(f"{name},{n}\n" for n, name in enumerate(order)), encoding="utf-8")
@@ -164,7 +162,7 @@ def test_a_comparison_with_too_few_known_models_says_so(venire: Venire, judged: 
 
 
 def test_models_that_a_board_does_not_have_are_not_graded_on_it(venire: Venire, campaign: Callable[..., Path]) -> None:
-    campaign("graded", TRUTH, instructions=4, store=STORE)
+    campaign("graded", TRUTH + DIRECT, instructions=4, store=STORE)
     path = campaign("paired", PAIRS, instructions=2, store=STORE)
     some = path.with_name("some.toml")
     text = path.read_text(encoding="utf-8").replace('"paired"', '"some"')

@@ -501,7 +501,9 @@ class Session:
 
     def _refuse_unknown(self) -> None:
         """Refuse simulated judges of models without an Elo: they could not read one of their completions."""
-        if self.campaign.writes or not any(map(is_embedded, self._judges_left())):
+        if self.campaign.writes or not any(map(is_embedded, self.campaign.judges)):
+            return
+        if not any(map(is_embedded, self._judges_left())):
             return
         known = frames.elos(self.store)
         if missing := [model for model in self.planned.design.models if model not in known]:

@@ -16,8 +16,8 @@ insert into migration values ($number, $name, $now);
 select table_name from duckdb_tables() where database_name = current_database() and not internal;
 
 -- name: columns
--- The columns of a table in their order.
-select column_name from duckdb_columns() where database_name = current_database() and table_name = $table order by column_index;
+-- The columns of each table in their order.
+select table_name, list(column_name order by column_index) from duckdb_columns() where database_name = current_database() group by table_name;
 
 -- name: last_batch
 select coalesce(max(batch), 0), coalesce(max(running), 0), coalesce(sum(written), 0) from ledger;

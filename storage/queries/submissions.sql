@@ -5,11 +5,13 @@ select greatest((select coalesce(max(id), 0) from submission), (select coalesce(
 -- name: open_submissions
 -- Submissions that were not collected or returned: with the provider's latest id and state of them.
 select s.id, s.name, s.lane, s.lines, s.bytes, s.reserved, s.reserved_tokens, s.written_at, s.campaign,
-  (select arg_max_null(if(e.kind = 'mistaken', null, e.provider_id), e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')) provider_id,
-  coalesce((select arg_max(e.kind, e.rowid) from submission_event e where e.submission = s.id and e.kind in ('sent', 'adopted', 'mistaken')), '') = 'adopted' adopted,
-  exists (select 1 from submission_event e where e.submission = s.id and e.kind = 'cancelling') cancelling,
+  e.provider_id, coalesce(e.last = 'adopted', false) adopted, coalesce(e.cancelling, false) cancelling,
   coalesce(i.readings, 0) short_readings, i.since missing_since
   from open_submission s left join
+  (select submission, bool_or(kind = 'cancelling') cancelling,
+    arg_max_null(if(kind = 'mistaken', null, provider_id), rowid) filter (kind in ('sent', 'adopted', 'mistaken')) provider_id,
+    arg_max(kind, rowid) filter (kind in ('sent', 'adopted', 'mistaken')) last from submission_event group by submission) e
+  on e.submission = s.id left join
   (select e.submission, count(*) readings, min(e.happened_at) since from submission_event e where e.kind = 'incomplete'
     and not exists (select 1 from submission_event m where m.submission = e.submission and m.kind = 'mistaken' and m.provider_id = e.provider_id) group by e.submission) i
   on i.submission = s.id where s.campaign = $campaign order by s.id;

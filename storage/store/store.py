@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -33,6 +34,8 @@ _SPARE_BYTES = 1 << 20
 _KEPT_CURSORS = 4
 _KEPT = "8MB"
 """What `release_memory` leaves of the blocks that were read."""
+_SMALL_BYTES = 8_000_000
+"""A store of fewer has no more blocks than that."""
 
 
 class Store:
@@ -180,8 +183,13 @@ class Store:
 
     def appender(self, table: str) -> duckdb.Appender:
         """An appender whose rows have the table's columns in their order, but `batch` last."""
-        columns = [name for (name,) in self.rows("columns", table=table) if name != "batch"]
+        columns = [name for name in self._columns[table] if name != "batch"]
         return self.connection.appender(table, columns=[*columns, "batch"])
+
+    @cached_property
+    def _columns(self) -> dict[str, list[str]]:
+        """The columns of each table."""
+        return dict(self.rows("columns"))
 
     def divide_work(self, *, among: int = THREADS) -> None:
         """Let DuckDB divide a statement's work among so many threads.
@@ -301,8 +309,12 @@ class Store:
     def release_memory(self) -> None:
         """Give the memory of blocks that were read back to the system, unless somebody reads or writes just now.
 
-        DuckDB keeps every block up to its limit; a scan of a million trials leaves 50 MB that are not read again.
+        DuckDB keeps every block up to its limit; a scan of a million trials leaves 50 MB that are not read again. A
+        small store is left as it is.
         """
+        with suppress(OSError):  # it was taken away
+            if self.path.stat().st_size + self.log_bytes < _SMALL_BYTES:
+                return
         with self._door:  # whoever comes meanwhile would meet the low limit, so they wait these milliseconds
             if self._inside:
                 return

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.forked import Forked
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -217,11 +218,14 @@ def filled(path: Path, contents: tuple[bytes, bytes]) -> Iterator[House]:
 
 @pytest.fixture
 def in_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a script in another process with arguments; what still runs at the end of the test is killed."""
+    """Start a script in another process with arguments; what still runs at the end of the test is killed.
+
+    `anew`: in a Python of its own, which has nothing in its memory yet.
+    """
     started: list[subprocess.Popen[str]] = []
 
-    def start(script: str, *arguments: object) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+    def start(script: str, *arguments: object, anew: bool = False) -> subprocess.Popen[str]:
+        process = (subprocess.Popen if anew else Forked)(
             [sys.executable, "-c", script, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

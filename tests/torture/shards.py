@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests.demo import DATA, demo_key
 from tests.torture import alone
 from tests.torture.processes import Process, answer_of, fork
-from tests.torture.waves import DATA, judges_key
 from venire.arena.campaigns import TokenPrice
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.ledger import LedgerEntry, read_ledger
@@ -91,10 +91,7 @@ def _campaign(path: Path, address: str, money: float) -> None:
         f"""
 name = "shards"
 seed = 7
-[data]
-instructions = "{DATA / "instructions.jsonl"}"
-completions = "{DATA / "completions.jsonl"}"
-elo = "{DATA / "elo.csv"}"
+{DATA}
 [plan]
 policy = "all-pairs"
 instructions = 8
@@ -305,7 +302,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="venire-shards-"))
     bad = 0
     try:
-        key = answer_of(judges_key)
+        key = answer_of(demo_key)
         for number in range(1, asked.rounds + 1):
             one = play(key, number, asked.seed, folder, asked.broken)
             sys.stdout.write(

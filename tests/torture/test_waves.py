@@ -11,9 +11,8 @@ import pytest
 from tests.torture.waves import FORMS, STEPS, TROUBLES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FAST = {"openai": "after the create call", "anthropic": "in collecting"}
 ROUNDS = [
-    pytest.param(form, step, marks=() if FAST[form] == step else pytest.mark.slow)
+    (form, step)
     for form in FORMS
     for step in (*STEPS, *TROUBLES)
     if (form, step) != ("anthropic", "after the upload")  # requests are sent with the batch
@@ -27,6 +26,7 @@ def torture(form: str, step: str, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("form", "step"), ROUNDS)
 def test_a_kill_at_a_step_of_a_batch_or_in_a_trouble_breaks_no_promise(form: str, step: str) -> None:

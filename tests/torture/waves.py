@@ -29,15 +29,13 @@ from typing import Any, get_args
 
 import duckdb
 
+from tests.demo import DATA, demo_key
 from venire.arena.campaigns import BATCH_PART, TokenPrice
-from venire.configs.loading import load_campaign
-from venire.session import Session, answer_key
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.batches import BatchFaults, BatchForm
 from venire.simulation.server import JudgeServer, serve_in_thread
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DATA = ROOT / "configs" / "demo"
 FORMS: tuple[BatchForm, ...] = get_args(BatchForm)
 _TRIALS_A_REPEAT = 480
 _INSTRUCTIONS = 16
@@ -93,10 +91,7 @@ def campaign_file(folder: Path, form: str, address: str, *, trials: int, batched
     path.write_text(
         f"""
 seed = 7
-[data]
-instructions = "{DATA / "instructions.jsonl"}"
-completions = "{DATA / "completions.jsonl"}"
-elo = "{DATA / "elo.csv"}"
+{DATA}
 [plan]
 policy = "all-pairs"
 repeats = {-(-trials // _TRIALS_A_REPEAT)}
@@ -110,17 +105,6 @@ price = {{ input = 1.0, output = 4.0 }}
 {provider}{transport}"""
     )
     return path
-
-
-def judges_key() -> AnswerKey:
-    """What the simulated judges know of the demo's completions."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = campaign_file(
-            Path(folder) / "key", "openai", "http://127.0.0.1:9/v1", trials=1, batched=False, wave_size=1
-        )
-        campaign = load_campaign(path)
-        with Session(campaign) as session:
-            return answer_key(campaign, session.store)
 
 
 def play(
@@ -430,7 +414,7 @@ def main() -> int:
     if asked.child:
         _child(asked.child, asked.step, asked.broken)
         return 0
-    key, bad = judges_key(), 0
+    key, bad = demo_key(), 0
     for form in FORMS if asked.form is None else (asked.form,):
         for step in (*STEPS, *TROUBLES) if asked.step is None else (asked.step,):
             if form == "anthropic" and step == "after the upload":  # requests are sent with the batch

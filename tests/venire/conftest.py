@@ -17,11 +17,13 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from tests.demo import demo_key
+from tests.forked import Forked
 from venire.arena.clock import VirtualClock
 from venire.cli import app, main
 from venire.configs.loading import load_campaign
 from venire.orchestrator.recording.ending import Ending
-from venire.session import Embedded, Session, answer_key
+from venire.session import Embedded, Session
 from venire.simulation.server import JudgeServer, serve_in_thread
 
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
@@ -94,10 +96,9 @@ def write_campaign(folder: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def serve(write_campaign: Callable[..., Path]) -> Serve:
+def serve() -> Serve:
     """Starts the embedded judge server by itself, knowing the demo's texts, without waiting."""
-    key = answer_key(load_campaign(write_campaign(name="key.toml")))
-    return lambda **settings: serve_in_thread(JudgeServer(key, **{"speed": 0.0, **settings}))
+    return lambda **settings: serve_in_thread(JudgeServer(demo_key(), **{"speed": 0.0, **settings}))
 
 
 @pytest.fixture(scope="session")
@@ -175,7 +176,8 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started: list[subprocess.Popen[str]] = []
 
     def run(*words: object, **options: Any) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+        plain = words[0] in ("-m", "-c") and "preexec_fn" not in options
+        process = (Forked if plain else subprocess.Popen)(
             [sys.executable, *map(str, words)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.demo import DATA
 from venire.orchestrator.engines.asker import Asker
 from venire.orchestrator.engines.messages import Begun, Down, LinkLostError, Setup, Up
 from venire.orchestrator.engines.remote import RemoteEngine
-
-DEMO = Path(__file__).resolve().parents[3] / "configs" / "demo"
 
 
 class HereLink:
@@ -97,10 +96,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         path.write_text(
             f"""
 seed = 7
-[data]
-instructions = "{DEMO / "instructions.jsonl"}"
-completions = "{DEMO / "completions.jsonl"}"
-elo = "{DEMO / "elo.csv"}"
+{DATA}
 [plan]
 policy = "all-pairs"
 instructions = {instructions}

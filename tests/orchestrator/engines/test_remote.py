@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
+from tests.demo import demo_key
 from tests.orchestrator.engines.conftest import HereCrew
+from tests.stores import rows_of
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Reply
@@ -19,7 +20,7 @@ from venire.configs.loading import load_campaign
 from venire.judges.providers.openai import OpenAIProvider
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
-from venire.session import Session, answer_key, even_faults
+from venire.session import Session, even_faults
 from venire.simulation.faults import Faults
 from venire.simulation.ledger import LedgerEntry, read_ledger
 from venire.simulation.server import JudgeServer, serve_in_thread
@@ -33,22 +34,15 @@ _ATTEMPTS = """select lower(hex(t.trial_key)) || '-' || a.step, a.fault, a.cost,
   from attempt a join trial t on t.id = a.trial"""
 
 
-def rows(store: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(store), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
-
-
 def asked(path: Path, crew: HereCrew | None = None, **named: Any) -> CampaignSummary:
     with Session(load_campaign(path), crew=crew) as session:
         return session.run(environ={}, **named)
 
 
 @contextmanager
-def provider(path: Path, folder: Path, *, speed: float = 80.0, faults: Faults | None = None) -> Iterator[str]:
-    """A simulated provider with a ledger, for the judge of a campaign; its address."""
-    server = JudgeServer(
-        answer_key(load_campaign(path)), speed=speed, faults=faults or Faults(), ledger_path=folder / "ledger.jsonl"
-    )
+def provider(folder: Path, *, speed: float = 80.0, faults: Faults | None = None) -> Iterator[str]:
+    """A simulated provider with a ledger in a folder; its address."""
+    server = JudgeServer(demo_key(), speed=speed, faults=faults or Faults(), ledger_path=folder / "ledger.jsonl")
     with serve_in_thread(server) as served:
         yield f'base_url = "{served.base_url}"'
 
@@ -65,7 +59,7 @@ def assert_sound(path: Path) -> None:
 
 def assert_account(path: Path, entries: list[LedgerEntry]) -> None:
     """Every call of the ledger is in the store as often as it was asked; what is beyond has no answer."""
-    kept = rows(path.with_suffix(".duckdb"), _ATTEMPTS)
+    kept = rows_of(path.with_suffix(".duckdb"), _ATTEMPTS)
     sent, stored = Counter(one.key for one in entries), Counter(request for request, *_ in kept)
     unanswered = Counter(request for request, fault, *_ in kept if fault == 8)
     assert not sent - stored
@@ -79,14 +73,13 @@ def test_actors_leave_the_store_that_one_process_leaves(write: Write) -> None:
     assert summary.ending is Ending.COMPLETE
     assert (summary.statistics.calls, summary.statistics.retries) == (120, 0)
     stores = one.with_suffix(".duckdb"), many.with_suffix(".duckdb")
-    assert rows(stores[0], _VERDICTS) == rows(stores[1], _VERDICTS)
-    assert sorted(rows(stores[0], _ATTEMPTS)) == sorted(rows(stores[1], _ATTEMPTS))
+    assert rows_of(stores[0], _VERDICTS) == rows_of(stores[1], _VERDICTS)
+    assert sorted(rows_of(stores[0], _ATTEMPTS)) == sorted(rows_of(stores[1], _ATTEMPTS))
     assert_sound(many)
 
 
 def test_every_actor_asks_and_no_more_calls_are_in_flight_than_configured(write: Write, tmp_path: Path) -> None:
-    path = write()
-    with provider(path, tmp_path) as address:
+    with provider(tmp_path) as address:
         path = write(judge=address)
         crew = HereCrew(4)
         assert asked(path, crew).ending is Ending.COMPLETE
@@ -98,7 +91,6 @@ def test_every_actor_asks_and_no_more_calls_are_in_flight_than_configured(write:
 
 
 def test_a_killed_actor_costs_what_it_had_in_flight(write: Write, tmp_path: Path) -> None:
-    path = write(instructions=4)
     one = write("one", instructions=4)
     asked(one)
     crew = HereCrew(3)
@@ -110,24 +102,23 @@ def test_a_killed_actor_costs_what_it_had_in_flight(write: Write, tmp_path: Path
             killed.append(len(busiest.out))
             busiest.link.lose()  # type: ignore[attr-defined]
 
-    with provider(path, tmp_path, speed=80.0) as address:
+    with provider(tmp_path, speed=80.0) as address:
         path = write(instructions=4, judge=address)
         summary = asked(path, crew, progress=look)
     assert summary.ending is Ending.COMPLETE
     (engine,) = crew.made
-    kept = rows(path.with_suffix(".duckdb"), _ATTEMPTS)
+    kept = rows_of(path.with_suffix(".duckdb"), _ATTEMPTS)
     unanswered = [row for row in kept if row[1] == 8]
     assert engine.losses.leases == 1
     assert engine.losses.calls == len(unanswered) <= killed[0], "some may have been reported with the last exchange"
     assert engine.losses.reserved == sum(reserved for _, _, _, reserved, _ in unanswered)
     assert_account(path, ledger(tmp_path))
     assert_sound(path)
-    verdicts = [[row[:5] for row in rows(one.with_suffix(".duckdb"), _VERDICTS)] for one in (one, path)]
+    verdicts = [[row[:5] for row in rows_of(one.with_suffix(".duckdb"), _VERDICTS)] for one in (one, path)]
     assert verdicts[0] == verdicts[1]
 
 
 def test_answers_of_an_actor_that_was_silent_for_too_long_are_kept_and_paid(write: Write, tmp_path: Path) -> None:
-    path = write(instructions=6)
     crew = HereCrew(3, lease_seconds=0.3)
     held: list[int] = []
 
@@ -139,7 +130,7 @@ def test_answers_of_an_actor_that_was_silent_for_too_long_are_kept_and_paid(writ
         elif held and now.answered > held[0] + 80:
             link.passes.set()
 
-    with provider(path, tmp_path, speed=150.0) as address:
+    with provider(tmp_path, speed=150.0) as address:
         path = write(instructions=6, judge=address)
         summary = asked(path, crew, progress=look)
     assert summary.ending is Ending.COMPLETE
@@ -149,7 +140,7 @@ def test_answers_of_an_actor_that_was_silent_for_too_long_are_kept_and_paid(writ
     entries = ledger(tmp_path)
     twice = sum(number - 1 for number in Counter(one.key for one in entries).values())
     assert 0 < twice <= engine.losses.late, "what was asked again is paid for twice"
-    kept = rows(path.with_suffix(".duckdb"), _ATTEMPTS)
+    kept = rows_of(path.with_suffix(".duckdb"), _ATTEMPTS)
     late = [row for row in kept if row[4] > 10_000]
     assert len(late) == engine.losses.late, "the reply of a step is the answer with the lowest number"
     assert_account(path, entries)
@@ -157,14 +148,13 @@ def test_answers_of_an_actor_that_was_silent_for_too_long_are_kept_and_paid(writ
 
 
 def test_an_actor_that_never_comes_back_does_not_hold_the_end_up(write: Write, tmp_path: Path) -> None:
-    path = write(instructions=3)
     crew = HereCrew(2, lease_seconds=0.3)
 
     def look(now: Statistics) -> None:
         if now.answered > 20 and crew.made[0].actors[0].out:
             crew.links[0].passes.clear()
 
-    with provider(path, tmp_path, speed=80.0) as address:
+    with provider(tmp_path, speed=80.0) as address:
         path = write(instructions=3, judge=address)
         summary = asked(path, crew, progress=look)
     assert summary.ending is Ending.COMPLETE
@@ -175,7 +165,6 @@ def test_an_actor_that_never_comes_back_does_not_hold_the_end_up(write: Write, t
 
 def test_the_last_trials_of_a_lost_actor_are_asked_by_others(write: Write, tmp_path: Path) -> None:
     """The danger: they are being read anew, nobody counts them meanwhile, and the run takes itself for finished."""
-    path = write(instructions=1)
     crew = HereCrew(3)
 
     def look(now: Statistics) -> None:
@@ -186,7 +175,7 @@ def test_the_last_trials_of_a_lost_actor_are_asked_by_others(write: Write, tmp_p
             if any(actor.leased.values()) and not any(one.kills for one in crew.links):
                 link.lose()
 
-    with provider(path, tmp_path, speed=40.0) as address:
+    with provider(tmp_path, speed=40.0) as address:
         path = write(instructions=1, judge=address)
         summary = asked(path, crew, progress=look)
     assert sum(one.kills for one in crew.links) == 1
@@ -205,7 +194,7 @@ def test_a_silent_actor_that_has_every_place_is_not_waited_for(write: Write, tmp
             if now.answered > 10 and len(actor.out) == 2 and all(one.passes.is_set() for one in crew.links):
                 link.passes.clear()
 
-    with provider(path, tmp_path, speed=200.0) as address:
+    with provider(tmp_path, speed=200.0) as address:
         text = path.read_text(encoding="utf-8").replace("concurrency = 8\n", f"concurrency = 2\n{address}\n")
         path.write_text(text, encoding="utf-8")
         summary = asked(path, crew, progress=look)
@@ -216,18 +205,17 @@ def test_a_silent_actor_that_has_every_place_is_not_waited_for(write: Write, tmp
 
 
 def test_the_rest_of_a_budget_that_a_silent_actor_has_is_not_waited_for(write: Write, tmp_path: Path) -> None:
-    path = write()
     crew = HereCrew(2, lease_seconds=0.3)
 
     def look(now: Statistics) -> None:
         if now.answered > 10 and crew.made[0].actors[0].out:
             crew.links[0].passes.clear()
 
-    with provider(path, tmp_path, speed=200.0) as address:
+    with provider(tmp_path, speed=200.0) as address:
         path = write(judge=address, more="[budget]\nmoney = 0.08")
         summary = asked(path, crew, progress=look)
     assert summary.ending is Ending.BUDGET
-    ((spent,),) = rows(path.with_suffix(".duckdb"), "select nano from spend")
+    ((spent,),) = rows_of(path.with_suffix(".duckdb"), "select nano from spend")
     assert spent <= 80_000_000
     assert_account(path, ledger(tmp_path))
 
@@ -236,8 +224,7 @@ def test_the_rest_of_a_budget_that_a_silent_actor_has_is_not_waited_for(write: W
     ("limit", "unit"), [("calls = 50", "calls"), ("money = 0.05", "money"), ("tokens = 40_000", "tokens")]
 )
 def test_a_budget_holds_over_all_actors(write: Write, tmp_path: Path, limit: str, unit: str) -> None:
-    path = write()
-    with provider(path, tmp_path, speed=0.0) as address:
+    with provider(tmp_path, speed=0.0) as address:
         path = write(judge=address, more=f"[budget]\n{limit}")
         summary = asked(path, HereCrew(3))
     assert summary.ending is Ending.BUDGET
@@ -245,15 +232,14 @@ def test_a_budget_holds_over_all_actors(write: Write, tmp_path: Path, limit: str
     assert 0 < len(entries) < 120
     if unit == "calls":
         assert len(entries) == 50
-    ((spent,),) = rows(path.with_suffix(".duckdb"), "select nano from spend")
+    ((spent,),) = rows_of(path.with_suffix(".duckdb"), "select nano from spend")
     assert spent <= 50_000_000 or unit != "money"
     assert_account(path, entries)
 
 
 def test_faults_are_retried_by_actors_as_by_a_lane_of_this_process(write: Write, tmp_path: Path) -> None:
-    path = write()
     faults = even_faults(0.2)
-    with provider(path, tmp_path, speed=0.0, faults=faults) as address:
+    with provider(tmp_path, speed=0.0, faults=faults) as address:
         path = write(judge=address)
         summary = asked(path, HereCrew(3))
     assert summary.ending is Ending.COMPLETE
@@ -263,14 +249,13 @@ def test_faults_are_retried_by_actors_as_by_a_lane_of_this_process(write: Write,
 
 
 def test_a_stopped_run_goes_on_without_asking_anything_twice(write: Write, tmp_path: Path) -> None:
-    path = write(instructions=4)
     stops: list[Callable[[], None]] = []
 
     def look(now: Statistics) -> None:
         if now.answered > 60 and stops:
             stops.pop()()
 
-    with provider(path, tmp_path, speed=80.0) as address:
+    with provider(tmp_path, speed=80.0) as address:
         path = write(instructions=4, judge=address)
         assert asked(path, HereCrew(3), progress=look, ready=stops.append).ending is Ending.INTERRUPTED
         assert asked(path).ending is Ending.COMPLETE
@@ -282,7 +267,6 @@ def test_a_stopped_run_goes_on_without_asking_anything_twice(write: Write, tmp_p
 
 def test_first_tries_of_a_resumed_run_are_no_retries(write: Write, tmp_path: Path) -> None:
     """The danger: what an earlier run had in flight is on record as unanswered, so a first try has a higher number."""
-    path = write()
     stops: list[Callable[[], None]] = []
 
     def look(now: Statistics) -> None:
@@ -291,25 +275,26 @@ def test_first_tries_of_a_resumed_run_are_no_retries(write: Write, tmp_path: Pat
             stop()
             stop()
 
-    with provider(path, tmp_path, speed=80.0) as address:
+    with provider(tmp_path, speed=80.0) as address:
         path = write(judge=address)
         assert asked(path, progress=look, ready=stops.append).ending is Ending.INTERRUPTED
-        assert any(fault == 8 for _, fault, *_ in rows(path.with_suffix(".duckdb"), _ATTEMPTS))
+        assert any(fault == 8 for _, fault, *_ in rows_of(path.with_suffix(".duckdb"), _ATTEMPTS))
         summary = asked(path, HereCrew(3))
     assert (summary.ending, summary.statistics.retries) == (Ending.COMPLETE, 0)
 
 
-def test_a_key_that_an_actor_lacks_ends_the_run_with_a_sentence(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_an_actor_lacks_ends_the_run_with_a_sentence(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SOME_KEY", raising=False)
-    path = write()
-    with provider(path, path.parent) as address:
+    with provider(tmp_path) as address:
         path = write(judge=f'{address}\nkey_variable = "SOME_KEY"')
         with Session(load_campaign(path), crew=HereCrew(2)) as session, pytest.raises(InputError) as raised:
             session.run(environ={"SOME_KEY": "sk-of-the-coordinator"})
     assert "where an actor asks" in str(raised.value)
     assert "SOME_KEY" in str(raised.value)
     assert "sk-of-the-coordinator" not in str(raised.value)
-    assert not ledger(path.parent)
+    assert not ledger(tmp_path)
 
 
 def test_rounds_are_planned_from_what_actors_report(write: Write) -> None:
@@ -335,10 +320,10 @@ def test_what_calls_of_any_actor_cost_beyond_their_price_is_reserved_for_all(
 
     monkeypatch.setattr(OpenAIProvider, "send", dear)
     path, said = write(), []
-    with provider(path, tmp_path) as address:
+    with provider(tmp_path) as address:
         path = write(judge=address)
         asked(path, HereCrew(3), warn=said.append)
-    reserved = [one for _, _, _, one, _ in rows(path.with_suffix(".duckdb"), _ATTEMPTS)]
+    reserved = [one for _, _, _, one, _ in rows_of(path.with_suffix(".duckdb"), _ATTEMPTS)]
     assert max(reserved) == 50_000_000
     assert sum(one == 50_000_000 for one in reserved) > len(reserved) / 2
     assert len([one for one in said if "cannot cost more than" in one]) == 1
@@ -359,7 +344,6 @@ def test_a_mistake_in_asking_ends_the_run_and_goes_round_no_actors(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The danger: each actor in turn gave the trial back and stopped, and calls were made without end."""
-    path = write()
     send = OpenAIProvider.send
 
     async def broken(self: OpenAIProvider, body: bytes, key: str) -> Reply:
@@ -367,7 +351,7 @@ def test_a_mistake_in_asking_ends_the_run_and_goes_round_no_actors(
         raise TypeError("a mistake")
 
     monkeypatch.setattr(OpenAIProvider, "send", broken)
-    with provider(path, tmp_path) as address:
+    with provider(tmp_path) as address:
         path = write(judge=address)
         with pytest.raises(VenireError, match="stopped asking: TypeError: a mistake"):
             asked(path, HereCrew(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -9,33 +10,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import orjson
 import pytest
 
+from tests.demo import DATA, demo_key
+from tests.stores import rows_of
 from venire.arena.campaigns import BATCH_PART, CampaignSettings, TokenPrice
 from venire.arena.clock import SystemClock
 from venire.configs.loading import in_batches, load_campaign
 from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Event, Events
 from venire.orchestrator.run.wave_lane import Polling
-from venire.session import Session, answer_key
-from venire.simulation.answer_key import AnswerKey
+from venire.session import Session
 from venire.simulation.batch_forms import FormReply, OpenAIForm
 from venire.simulation.batches import BatchFaults
 from venire.simulation.server import JudgeServer, serve_in_thread
 
-DEMO = Path(__file__).resolve().parents[3] / "configs" / "demo"
 PRICE = TokenPrice(1_000_000_000, 4_000_000_000)
 
 _HEAD = f"""
 name = "waves"
-seed = 7
-[data]
-instructions = "{DEMO / "instructions.jsonl"}"
-completions = "{DEMO / "completions.jsonl"}"
-elo = "{DEMO / "elo.csv"}"
-"""
+seed = 7{DATA}"""
 _PLAN = '[plan]\npolicy = "all-pairs"\ninstructions = 1\n'
 _JUDGE = """
 [[judge]]
@@ -45,6 +40,13 @@ base_url = "{address}"
 price = {{ input = 1.0, output = 4.0 }}
 {more}
 """
+
+_BATCHES_ALONE = re.compile(
+    r"^(?:(?:transport|wave_size|max_wait|after_wait|batch_price|max_attempts|money) =.*|\[budget\])?\n", re.MULTILINE
+)
+"""Lines of a campaign file that change no verdict of one that ends."""
+_LIVE: dict[str, list[tuple[Any, ...]]] = {}
+"""The verdicts of campaigns that were asked live, by the text of their file."""
 
 
 @dataclass
@@ -75,7 +77,6 @@ class Waves:
     """Writes campaigns, starts them, and reads their books; `server` is the provider of those started last."""
 
     folder: Path
-    key: AnswerKey
     stack: ExitStack
     server: JudgeServer = field(init=False)
     answers: Callable[[dict[str, Any]], Any] = lambda line: line
@@ -87,7 +88,7 @@ class Waves:
     def serve(self, *, speed: float = 0.0, seed: int = 3, require_key: str | None = None, **faults: Any) -> JudgeServer:
         """A new simulated provider, without waiting; options are those of `BatchFaults`."""
         server = JudgeServer(
-            self.key, speed=speed, seed=seed, require_key=require_key, batch_faults=BatchFaults(**faults)
+            demo_key(), speed=speed, seed=seed, require_key=require_key, batch_faults=BatchFaults(**faults)
         )
         self.server = self.stack.enter_context(serve_in_thread(server))
         return self.server
@@ -143,8 +144,7 @@ class Waves:
 
     def query(self, path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of a campaign's store."""
-        with duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True) as store:
-            return store.execute(sql, values).fetchall()
+        return rows_of(path.with_suffix(".duckdb"), sql, *values)
 
     def verdicts(self, path: Path) -> list[tuple[Any, ...]]:
         """What was judged, and how, without what differs from run to run."""
@@ -154,21 +154,20 @@ class Waves:
             "from battle order by all",
         )
 
-    def live(self, path: Path, **settings: Any) -> Path:
-        """The same campaign asked live at another provider, to its end; returns its file."""
-        server = self.server
-        address = server.base_url
-        text = "".join(
-            line
-            for line in path.read_text(encoding="utf-8").splitlines(keepends=True)
-            if not line.startswith(("transport", "wave_size", "max_wait", "after_wait", "batch_price"))
-        )
-        other = self.folder / f"{path.parent.name}-live" / "campaign.toml"
-        other.parent.mkdir()
-        other.write_text(text.replace(address, self.serve().base_url), encoding="utf-8")
-        assert self.start(other, **settings).ending == "complete"
-        self.server = server
-        return other
+    def live_verdicts(self, path: Path) -> list[tuple[Any, ...]]:
+        """What was judged where the same campaign is asked live at another provider, with money and attempts enough.
+
+        Each such campaign is run once, by the first test that compares with it.
+        """
+        server, text = self.server, _BATCHES_ALONE.sub("", path.read_text(encoding="utf-8"))
+        campaign = text.replace(server.base_url, "")
+        if campaign not in _LIVE:
+            other = self.folder / "live" / "campaign.toml"
+            other.parent.mkdir()
+            other.write_text(text.replace(server.base_url, self.serve().base_url), encoding="utf-8")
+            assert self.start(other).ending == "complete"
+            self.server, _LIVE[campaign] = server, self.verdicts(other)
+        return _LIVE[campaign]
 
     def books(self, path: Path, *, price: TokenPrice | None = None) -> None:
         """What is on record is what the provider's ledger says, and is paid exactly at the batch price."""
@@ -193,19 +192,8 @@ class Waves:
         )
 
 
-@pytest.fixture(scope="session")
-def key(tmp_path_factory: pytest.TempPathFactory) -> AnswerKey:
-    """What simulated judges know of the demo's completions."""
-    path = tmp_path_factory.mktemp("key") / "campaign.toml"
-    judge = _JUDGE.format(name="judge", model="gpt-4-0613", address="http://127.0.0.1:9/v1", more="")
-    path.write_text(_HEAD + _PLAN + judge, encoding="utf-8")
-    campaign = load_campaign(path)
-    with Session(campaign) as session:
-        return answer_key(campaign, session.store)
-
-
 @pytest.fixture
-def waves(tmp_path: Path, key: AnswerKey, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waves]:
+def waves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waves]:
     """Campaigns in a folder of the test's own."""
     content = OpenAIForm.content
 
@@ -219,6 +207,6 @@ def waves(tmp_path: Path, key: AnswerKey, monkeypatch: pytest.MonkeyPatch) -> It
 
     monkeypatch.setattr(OpenAIForm, "content", changed)
     with ExitStack() as stack:
-        made = Waves(tmp_path, key, stack)
+        made = Waves(tmp_path, stack)
         made.serve()
         yield made

@@ -13,6 +13,7 @@ import duckdb
 import orjson
 import pytest
 
+from tests.parameters import slow_after
 from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.batches import anthropic, openai
@@ -34,7 +35,7 @@ def test_a_judge_of_two_stages_takes_two_waves_and_gives_the_verdicts_of_the_liv
     assert ran.ending == "complete"
     assert waves.submissions(path) == [(TRIALS, "collected"), (TRIALS, "collected")]
     waves.books(path)
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
     assert not list(path.parent.glob("*.waves")), "nothing is left beside the store"
 
 
@@ -44,7 +45,7 @@ def test_a_judge_asked_live_and_one_asked_in_waves_share_a_campaign(waves: Any) 
     assert ran.ending == "complete"
     assert [lines for lines, _ in waves.submissions(path)] == [TRIALS, TRIALS]
     assert ran.summary.statistics.calls == 4 * TRIALS
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_faults_of_lines_and_answers_in_any_order_change_no_verdict_and_no_cent(waves: Any) -> None:
@@ -55,7 +56,7 @@ def test_faults_of_lines_and_answers_in_any_order_change_no_verdict_and_no_cent(
     assert len(waves.submissions(path)) > 2
     assert "nobody asked for" in ran.said("(4) that nobody asked for")
     waves.books(path)
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_what_is_answered_and_withheld_counts_at_what_was_reserved(waves: Any) -> None:
@@ -70,7 +71,7 @@ def test_what_is_answered_and_withheld_counts_at_what_was_reserved(waves: Any) -
         path, "select count(*), count(*) filter (where cost is null and reserved > 0) from attempt where fault <> 0"
     )
     assert lines == unknown == len(withheld) > 0
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_a_line_that_always_fails_is_a_failed_step_after_its_attempts(waves: Any) -> None:
@@ -148,7 +149,7 @@ def test_a_budget_cuts_a_wave_where_money_ends_and_is_never_exceeded(waves: Any,
     path.write_text(path.read_text().replace(f"money = {limit}", "money = 5"), encoding="utf-8")
     assert waves.start(path, amend=True).ending == "complete"
     waves.books(path)
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_a_budget_shared_with_a_live_judge_is_not_exceeded_and_nobody_waits_for_ever(waves: Any) -> None:
@@ -181,7 +182,7 @@ def test_two_lanes_in_waves_share_a_budget(waves: Any) -> None:
     assert ran.summary.statistics.spent <= 30_000_000
     path.write_text(path.read_text().replace("0.03", "5"), encoding="utf-8")
     assert waves.start(path, amend=True).ending == "complete"
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_the_price_of_batches_is_that_of_the_file_where_it_is_given(waves: Any) -> None:
@@ -208,7 +209,7 @@ def test_an_empty_account_closes_the_lane_and_fails_no_trial(waves: Any) -> None
     assert ran.summary.progress.failed == 0
     waves.answers = lambda line: line
     assert waves.start(path).ending == "complete"
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_a_text_that_a_filter_forbids_is_its_own_failure_and_not_the_keys(waves: Any) -> None:
@@ -220,7 +221,9 @@ def test_a_text_that_a_filter_forbids_is_its_own_failure_and_not_the_keys(waves:
     assert (ran.summary.progress.failed, ran.summary.progress.settled) == (1, TRIALS - 1)
 
 
-@pytest.mark.parametrize(("status", "code"), [(403, ""), (401, "invalid_api_key"), (400, "model_not_found")])
+@pytest.mark.parametrize(
+    ("status", "code"), slow_after(1, (403, ""), (401, "invalid_api_key"), (400, "model_not_found"))
+)
 def test_lines_that_are_all_refused_close_the_lane_and_fail_no_trial(waves: Any, status: int, code: str) -> None:
     path = waves.write()
     waves.answers = lambda line: error(line, status, code, "Not for you.")
@@ -262,7 +265,7 @@ def test_a_queue_that_is_full_leads_to_smaller_waves(waves: Any) -> None:
     assert max(lines for lines, kind in found if kind == "collected") <= 10
     assert len(found) < 40, "nothing is sent to a queue that is known to be full"
     waves.books(path)
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_what_took_too_long_is_asked_live_at_the_live_price(waves: Any) -> None:
@@ -285,7 +288,7 @@ def test_what_took_too_long_is_asked_live_at_the_live_price(waves: Any) -> None:
         paid = f"select sum(cost), {owed} from attempt a where fault = 0 and {of_batch} <> {is_live}"
         ((cost, price),) = waves.query(path, paid)
         assert (cost or 0) == (price or 0) // rate
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_what_took_too_long_can_be_left_for_the_next_start(waves: Any) -> None:
@@ -330,8 +333,9 @@ def test_detached_starts_collect_what_earlier_ones_sent_and_send_what_is_next(wa
     waves.books(path)
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
-@pytest.mark.parametrize("lost", [1, 3])
+@pytest.mark.parametrize(
+    ("form", "lost"), slow_after(2, ("openai", 3), ("anthropic", 1), ("openai", 1), ("anthropic", 3))
+)
 def test_a_batch_whose_confirmation_was_lost_is_found_and_not_sent_twice(waves: Any, form: str, lost: int) -> None:
     waves.serve(lost_replies=lost, polls=1)
     path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nwave_size = 10'))
@@ -446,7 +450,7 @@ def refusing(
     return found
 
 
-@pytest.mark.parametrize(("name", "status"), [("answers", 404), ("answers", 403), ("status", 410)])
+@pytest.mark.parametrize(("name", "status"), slow_after(2, ("answers", 404), ("status", 410), ("answers", 403)))
 def test_a_batch_that_may_be_ours_and_is_refused_for_good_is_somebody_elses_and_the_search_goes_on(
     waves: Any, name: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,8 +469,20 @@ def test_a_batch_that_may_be_ours_and_is_refused_for_good_is_somebody_elses_and_
     waves.books(path)
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
-@pytest.mark.parametrize(("name", "status"), [("answers", 404), ("answers", 307), ("status", 403), ("status", 404)])
+@pytest.mark.parametrize(
+    ("form", "name", "status"),
+    slow_after(
+        2,
+        ("openai", "answers", 404),
+        ("anthropic", "status", 403),
+        ("openai", "answers", 307),
+        ("openai", "status", 403),
+        ("openai", "status", 404),
+        ("anthropic", "answers", 404),
+        ("anthropic", "answers", 307),
+        ("anthropic", "status", 404),
+    ),
+)
 def test_a_batch_that_is_refused_a_few_times_is_looked_at_again_and_loses_nothing(
     waves: Any, form: str, name: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -502,7 +518,7 @@ def test_a_cancel_that_fails_is_tried_again_after_growing_pauses_and_said(
     assert pauses == [1, 2, 3]
     assert "HTTP 500" in ran.said("could not be cancelled yet")
     assert waves.server.batches.batches[0].cancelled
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_a_list_that_answers_with_errors_is_said_in_lines_that_grow_rarer(
@@ -643,7 +659,7 @@ def test_a_judge_may_go_on_live_where_nothing_of_it_is_out(waves: Any) -> None:
     )
     path.write_text(path.read_text().replace(BATCHED, ""), encoding="utf-8")
     assert waves.start(path, batch=["judge"]).ending == "complete"
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def test_the_money_of_a_batch_that_is_left_out_is_not_spent_twice(waves: Any) -> None:
@@ -815,22 +831,22 @@ def test_one_batch_that_its_provider_has_lost_keeps_no_other_from_being_collecte
     assert waves.submissions(path)[:3] == [(10, "sent"), (10, "collected"), (10, "collected")]
 
 
-@pytest.mark.parametrize("kind", ["broken", "empty", "foreign", "long", "numbers"])
-def test_hostile_lines_of_answers_leave_nothing_wrong(waves: Any, kind: str) -> None:
-    count = iter(range(10_000))
-    changed = {
-        "broken": lambda line: b'{"custom_id": "' + line["custom_id"].encode() + b'", "resp',
-        "empty": lambda line: {},
-        "foreign": lambda line: line | {"custom_id": "../../etc/passwd\x1b[31m"},
-        "long": lambda line: line | {"padding": "x" * 3_000_000},
-        "numbers": lambda line: line | {"response": {"status_code": "200", "body": [1, 2]}},
-    }[kind]
-    waves.answers = lambda line: changed(line) if next(count) % 7 == 3 else line
+def test_hostile_lines_of_answers_leave_nothing_wrong(waves: Any) -> None:
+    hostile: list[Callable[[dict[str, Any]], Any]] = [
+        lambda line: b'{"custom_id": "' + line["custom_id"].encode() + b'", "resp',
+        lambda line: {},
+        lambda line: line | {"custom_id": "../../etc/passwd\x1b[31m"},
+        lambda line: line | {"padding": "x" * 3_000_000},
+        lambda line: line | {"response": {"status_code": "200", "body": [1, 2]}},
+    ]
+    count, used = iter(range(10_000)), iter(hostile * 2)
+    as_it_is: Callable[[dict[str, Any]], Any] = lambda line: line  # noqa: E731
+    waves.answers = lambda line: (next(used, as_it_is) if next(count) % 5 == 3 else as_it_is)(line)
     path = waves.write(waves.judge(more=f"{BATCHED}\nmax_attempts = 9"))
     ran = waves.start(path)
     assert ran.ending == "complete"
-    waves.answers = lambda line: line
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert next(used, None) is None
+    assert waves.verdicts(path) == waves.live_verdicts(path)
     assert "passwd" not in "".join(ran.warnings)
     ((numbers,),) = waves.query(
         path, "select count(*) from (select trial, step, number from attempt group by all having count(*) > 1)"
@@ -902,7 +918,7 @@ def test_files_are_answered_by_a_script_and_taken_in_wave_by_wave(waves: Any) ->
     assert waves.start(path, detach=True).ending == "complete"
     price = waves.query(path, "select sum(cost), sum(input_tokens * 1000 + output_tokens * 4000) from attempt")
     assert price[0][0] == price[0][1], "the price of files is the judge's own"
-    assert waves.verdicts(path) == waves.verdicts(waves.live(path))
+    assert waves.verdicts(path) == waves.live_verdicts(path)
 
 
 def charged(line: dict[str, Any], dollars: float) -> dict[str, Any]:

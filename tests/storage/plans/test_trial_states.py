@@ -13,6 +13,7 @@ import pytest
 
 from venire.storage.plans import trial_states
 from venire.storage.read import frames
+from venire.storage.store import store
 from venire.storage.transfer import importing
 
 linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
@@ -127,8 +128,9 @@ def test_a_file_that_was_read_before_is_not_read_again_and_a_changed_one_is(hous
     assert house.one("select count(*) from event") == (2,)
 
 
-def test_shedding_leaves_a_store_that_is_being_written_alone(house: Any) -> None:
+def test_shedding_leaves_a_store_that_is_being_written_alone(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The danger: a commit that meets the low limit fails for want of memory."""
+    monkeypatch.setattr(store, "_SMALL_BYTES", 0)
     limit = "select value from duckdb_settings() where name = 'memory_limit'"
     before = house.one(limit)
     asked: list[str] = []
@@ -161,11 +163,11 @@ def _resumed(path: Path, trials: int, in_process: Callable[..., subprocess.Popen
 
     The peaks are the processes' own: what getrusage tells includes the process that started it.
     """
-    said, wrong = in_process(PLAN, path, trials).communicate(timeout=500)
+    said, wrong = in_process(PLAN, path, trials, anew=True).communicate(timeout=500)
     assert said, wrong
     planned, kilobytes, pending = map(int, said.split())
     assert (planned, pending) == (trials, trials)
-    said, wrong = in_process(RESUME, path).communicate(timeout=100)
+    said, wrong = in_process(RESUME, path, anew=True).communicate(timeout=100)
     assert said, wrong
     missing, left, loaded, resumed, needless = said.split()
     assert (int(missing), int(left), int(loaded), needless) == (trials * 49 // 50, trials * 49 // 50, 500, "False")
@@ -192,8 +194,14 @@ def test_a_million_trials_are_planned_in_less_than_300_mb_and_resumed_in_less_th
     assert resuming < 212  # of which 12 are the library that calls are sent by
 
 
-def test_shedding_on_a_full_disk_is_no_error(house: Any) -> None:
+def test_a_store_that_is_small_has_nothing_to_shed(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house.store, "connection", None)
+    house.store.release_memory()
+
+
+def test_shedding_on_a_full_disk_is_no_error(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB writes what it must not forget to a temporary file."""
+    monkeypatch.setattr(store, "_SMALL_BYTES", 0)
 
     class Full:
         def __init__(self, connection: Any) -> None:

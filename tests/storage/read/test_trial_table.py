@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from venire.arena.errors import InputError
 from venire.storage.read.activity import calls_over_time, judge_activity, pairwise_agreement, route_activity
 from venire.storage.read.trial_details import completions, instruction, trial_details
 from venire.storage.read.trial_table import ORDERS, STATUSES, TrialFilter, TrialTable, parquet_parts
+from venire.storage.store.opening import open_store
 
 MODELS = ("apple", "birch", "cedar")
 QUESTIONS = ("q1", "q2", "q3")
@@ -21,31 +25,43 @@ LATENCY = 6
 """Place of the column in a row of `attempt`."""
 
 
-@pytest.fixture
-def judged(house: House) -> tuple[House, TrialTable, list[int]]:
+@contextmanager
+def two_judges(path: Path) -> Iterator[tuple[House, TrialTable, list[int]]]:
     """Two judges on three models and three instructions: the second judge prefers whatever is shown first."""
-    house.fill(MODELS, QUESTIONS)
-    numbers = house.register(("one", "two"))
-    pairs = [("apple", "birch"), ("apple", "cedar"), ("birch", "cedar")]
-    trials = house.plan(house.trials(list(numbers.values()), pairs, QUESTIONS))
-    with house.store.commit() as commit:
-        commit.run("insert_lane", name="route", provider="openai", endpoint="http://127.0.0.1:9/v1")
-    for place, trial in enumerate(trials[:-1]):  # one is left to ask
-        settled(house, trial, place, numbers)
-    table = TrialTable(house.store, house.number())
-    table.refresh()
-    return house, table, trials
+    with open_store(path) as store:
+        house = House(store)
+        house.fill(MODELS, QUESTIONS)
+        numbers = house.register(("one", "two"))
+        pairs = [("apple", "birch"), ("apple", "cedar"), ("birch", "cedar")]
+        trials = house.plan(house.trials(list(numbers.values()), pairs, QUESTIONS))
+        with store.commit() as commit:
+            commit.run("insert_lane", name="route", provider="openai", endpoint="http://127.0.0.1:9/v1")
+        asked = {
+            trial: (judge, swapped) for trial, judge, swapped in house.all("select id, respondent, swapped from trial")
+        }
+        attempts, verdicts = [], []
+        for place, trial in enumerate(trials[:-1]):  # one is left to ask
+            text = f"reasons {trial}" + (" heliotrope" if place == 5 else "")
+            retried = place % 7 == 3
+            if retried:
+                attempts.append(house.attempt(trial, text=None, seconds=place))
+            answered = list(house.attempt(trial, number=2 if retried else 1, text=text, seconds=place + 0.5))
+            answered[LATENCY] = 100 * (place % 4)
+            attempts.append(tuple(answered))
+            judge, swapped = asked[trial]
+            verdicts.append(house.verdict(trial, 1 if judge == numbers["one"] or not swapped else -1))
+        house.write("attempt", *attempts)
+        house.write("verdict", *verdicts)
+        table = TrialTable(store, house.number())
+        table.refresh()
+        yield house, table, trials
 
 
-def settled(house: House, trial: int, place: int, numbers: dict[str, int]) -> None:
-    judge, swapped = house.one("select respondent, swapped from trial where id = $1", trial)
-    text = f"reasons {trial}" + (" heliotrope" if place == 5 else "")
-    retried = place % 7 == 3
-    attempts = [house.attempt(trial, text=None, seconds=place)] if retried else []
-    answered = list(house.attempt(trial, number=2 if retried else 1, text=text, seconds=place + 0.5))
-    answered[LATENCY] = 100 * (place % 4)
-    house.write("attempt", *attempts, tuple(answered))
-    house.write("verdict", house.verdict(trial, 1 if judge == numbers["one"] or not swapped else -1))
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, TrialTable, list[int]]]:
+    """The store of two judges, for tests that only read it."""
+    with two_judges(tmp_path_factory.mktemp("judged") / "judged.duckdb") as made:
+        yield made
 
 
 def everything(table: TrialTable, wanted: TrialFilter, **how: Any) -> list[int]:
@@ -194,16 +210,16 @@ def test_a_search_is_newest_first_and_ends(judged: tuple[House, TrialTable, list
     assert len(table.search_texts("birch says", completions=True, limit=9)) == 3
 
 
-def test_rows_come_anew_when_verdicts_have_come_in(judged: tuple[House, TrialTable, list[int]]) -> None:
-    house, table, trials = judged
-    assert table.is_current
-    house.write("attempt", house.attempt(trials[-1], text="late"))
-    house.write("verdict", house.verdict(trials[-1], label=0))
-    assert not table.is_current
-    fresh = TrialTable(house.store, house.number())
-    fresh.refresh()
-    assert fresh.count(TrialFilter(status="pending")) == 0
-    assert fresh.count(TrialFilter(winner=0)) == 1
+def test_rows_come_anew_when_verdicts_have_come_in(path: Path) -> None:
+    with two_judges(path) as (house, table, trials):
+        assert table.is_current
+        house.write("attempt", house.attempt(trials[-1], text="late"))
+        house.write("verdict", house.verdict(trials[-1], label=0))
+        assert not table.is_current
+        fresh = TrialTable(house.store, house.number())
+        fresh.refresh()
+        assert fresh.count(TrialFilter(status="pending")) == 0
+        assert fresh.count(TrialFilter(winner=0)) == 1
 
 
 def test_details_hold_attempts_in_order_and_models_as_shown(judged: tuple[House, TrialTable, list[int]]) -> None:

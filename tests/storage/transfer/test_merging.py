@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.stores import rows_of
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -159,15 +160,10 @@ class Kept:
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a query."""
-        return ask(self.path, sql)
+        return rows_of(self.path, sql)
 
 
 _LATER = ("batch", "reserved_tokens", "structured", "logprobs", "cut")
-
-
-def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
 
 
 @pytest.fixture
@@ -220,7 +216,7 @@ def test_what_each_store_has_is_in_the_merged_one_and_paid_once(folder: Path, tw
     assert merged.paid == {"c": 7 * PRICE}
     assert (merged.shared_attempts, merged.doubles, merged.mixed) == (0, 0, 0)
     assert [one.paid for one in merged.sources] == [4 * PRICE, 3 * PRICE]
-    assert ask(Path(merged.path), "select count(*) from missing") == [(9,)]
+    assert rows_of(Path(merged.path), "select count(*) from missing") == [(9,)]
 
 
 @pytest.mark.slow
@@ -246,7 +242,7 @@ def test_a_store_with_itself_or_with_its_copy_is_itself(folder: Path, two: tuple
     counts = ", ".join(f"(select count(*) from {table}) as {table}" for table in tables)
     before = a.ask(f"select store_id, {counts} from store")
     for merged in (alone, thrice):
-        assert ask(Path(merged.path), f"select store_id, {counts} from store") == before
+        assert rows_of(Path(merged.path), f"select store_id, {counts} from store") == before
     assert thrice.shared_attempts == 4
 
 
@@ -270,13 +266,13 @@ def test_two_answers_to_one_step_are_kept_and_the_first_sent_is_the_reply(folder
     path = Path(merged.path)
     assert merged.doubles == 2
     assert merged.mixed == 0
-    assert ask(path, "select winner, cost from battle") == [("model_b", 4 * PRICE)]
-    assert ask(path, "select step, number, sent_at from attempt order by step, number") == [
+    assert rows_of(path, "select winner, cost from battle") == [("model_b", 4 * PRICE)]
+    assert rows_of(path, "select step, number, sent_at from attempt order by step, number") == [
         (step, number, START + timedelta(seconds=seconds + step - 1))
         for step in (1, 2)
         for number, seconds in ((1, 0), (2, 100))
     ]
-    assert ask(path, "select sent_at from reply order by step")[0][0] == START
+    assert rows_of(path, "select sent_at from reply order by step")[0][0] == START
 
 
 def test_a_settled_trial_with_replies_of_both_stores_is_counted_and_named(folder: Path, two: tuple[Kept, Kept]) -> None:
@@ -287,12 +283,12 @@ def test_a_settled_trial_with_replies_of_both_stores_is_counted_and_named(folder
     merged = put(folder, a, b)
     path = Path(merged.path)
     assert (merged.mixed, merged.rows["verdicts"]) == (1, 2)
-    (detail,) = ask(path, "select detail from event where kind = 'merged'")[0]
+    (detail,) = rows_of(path, "select detail from event where kind = 'merged'")[0]
     (trial,) = json.loads(detail)["mixed_trials"]
-    assert ask(
+    assert rows_of(
         path, f"select count(distinct t.trial_key) from attempt join trial t on t.id = trial where trial = {trial}"
     )
-    assert ask(path, "select winner, count(*) from battle group by all order by all") == [
+    assert rows_of(path, "select winner, count(*) from battle group by all order by all") == [
         ("model_a", 1),
         ("model_b", 1),
     ]
@@ -316,11 +312,11 @@ def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(folder: Pa
     b.fail(1, 5).call(2, 1, 20).fail(4, 6)
     merged = put(folder, a, b)
     path = Path(merged.path)
-    assert ask(path, "select trial_key from failed join trial on id = trial") == a.ask(
+    assert rows_of(path, "select trial_key from failed join trial on id = trial") == a.ask(
         "select trial_key from trial where id = 3"
     )
     assert merged.rows["failed"] == 1
-    assert ask(path, "select nano, unknown from spend") == [(4 * PRICE + 400, 400)]
+    assert rows_of(path, "select nano, unknown from spend") == [(4 * PRICE + 400, 400)]
 
 
 def test_of_a_failure_and_its_clearing_the_later_counts(folder: Path, two: tuple[Kept, Kept]) -> None:
@@ -370,9 +366,9 @@ def test_plans_of_one_campaign_over_other_data_are_both_in_force_and_plan_no_tri
     merged = put(folder, a, b)
     path = Path(merged.path)
     assert merged.rows["planned"] == 18
-    assert ask(path, "select number, trials from round order by number") == [(1, 12), (2, 6)]
-    assert ask(path, "select count(*), count(distinct trial) from missing") == [(18, 18)]
-    assert ask(path, "select in_force from campaign") == [(1,)]
+    assert rows_of(path, "select number, trials from round order by number") == [(1, 12), (2, 6)]
+    assert rows_of(path, "select count(*), count(distinct trial) from missing") == [(18, 18)]
+    assert rows_of(path, "select in_force from campaign") == [(1,)]
 
 
 def plan_lists(kept: Kept, question: str) -> None:
@@ -400,8 +396,8 @@ def test_trials_of_any_number_of_answers_show_what_they_showed(folder: Path) -> 
         join completion c on c.id = s.completion and c.instruction = t.instruction join model m on m.id = c.model), '')
       from trial t join instruction i on i.id = t.instruction where t.model_a is null order by all"""
     lists = sorted(["", "b", "cab", "bca"])
-    assert ask(Path(merged.path), shown) == [(question, one) for question in ("q1", "q2", "q3") for one in lists]
-    assert ask(Path(merged.path), "select count(*), count(distinct trial_key) from trial") == [(18 + 12, 18 + 12)]
+    assert rows_of(Path(merged.path), shown) == [(question, one) for question in ("q1", "q2", "q3") for one in lists]
+    assert rows_of(Path(merged.path), "select count(*), count(distinct trial_key) from trial") == [(18 + 12, 18 + 12)]
 
 
 def test_stores_with_the_same_trials_of_which_each_plans_others_plan_all_of_them(folder: Path) -> None:
@@ -410,7 +406,7 @@ def test_stores_with_the_same_trials_of_which_each_plans_others_plan_all_of_them
     for kept, question in ((a, "q1"), (b, "q2")):
         Kept.plan(kept.store, (question,), ("a", "b", "c"), "c", '{"x":2}')
     path = Path(both_ways(folder, a, b).path)
-    assert ask(path, "select count(*), count(distinct trial) from missing") == [(12, 12)]
+    assert rows_of(path, "select count(*), count(distinct trial) from missing") == [(12, 12)]
 
 
 @pytest.mark.slow
@@ -420,8 +416,8 @@ def test_rounds_that_are_out_of_force_stay_so(folder: Path) -> None:
         Kept.plan(store, ("q2",), ("a", "b", "c"), "c", '{"x":2}')
     b = Kept(folder / "b.duckdb", ("q2",), settings='{"x":2}')
     path = Path(both_ways(folder, a, b).path)
-    assert ask(path, "select count(*) from missing") == [(6,)]
-    assert ask(path, "select count(*), (select in_force from campaign) from round") == [(2, 2)]
+    assert rows_of(path, "select count(*) from missing") == [(6,)]
+    assert rows_of(path, "select count(*), (select in_force from campaign) from round") == [(2, 2)]
 
 
 @pytest.mark.slow
@@ -429,7 +425,7 @@ def test_ratings_and_families_fill_up_and_must_agree(folder: Path) -> None:
     a = Kept(folder / "a.duckdb", more=[Rating("a", 1200.0)])
     b = Kept(folder / "b.duckdb", more=[Rating("b", 1100.0)])
     path = Path(both_ways(folder, a, b).path)
-    assert ask(path, "select name, elo from model order by name") == [("a", 1200.0), ("b", 1100.0), ("c", None)]
+    assert rows_of(path, "select name, elo from model order by name") == [("a", 1200.0), ("b", 1100.0), ("c", None)]
     other = Kept(folder / "c.duckdb", more=[Rating("a", 1300.0)])
     with pytest.raises(InputError, match=r"c\.duckdb: model 'a' has Elo 1300\.0, and 1200\.0 in another store"):
         merge([a.path, other.path], folder / "never.duckdb")
@@ -447,7 +443,7 @@ def test_reference_answers_fill_up(folder: Path) -> None:
     b = Kept(folder / "b.duckdb", more=[Instruction("x", ("Same text",), "This."), Instruction("y", ("And this",))])
     path = Path(both_ways(folder, a, b).path)
     told = "select external_id, reference from instruction where reference is not null order by 1"
-    assert ask(path, told) == [("x", "This."), ("y", "So.")]
+    assert rows_of(path, told) == [("x", "This."), ("y", "So.")]
 
 
 @pytest.mark.slow
@@ -491,8 +487,8 @@ def test_the_order_of_readings_is_that_in_which_they_were_made(folder: Path, two
         commit.run("insert_reading", parser="later", now=START + timedelta(days=1))
     b.call(1, 1, 0).call(1, 2, 1).write("verdict", (1, 2, 0, "rule", 0, None, None, None, False, False, 2 * PRICE))
     merged = both_ways(folder, a, b)
-    assert ask(Path(merged.path), "select id, parser from reading order by id") == [(1, "first"), (2, "later")]
-    assert ask(Path(merged.path), "select winner from battle") == [("tie",)]
+    assert rows_of(Path(merged.path), "select id, parser from reading order by id") == [(1, "first"), (2, "later")]
+    assert rows_of(Path(merged.path), "select winner from battle") == [("tie",)]
     assert merged.rows["verdicts"] == 2
 
 
@@ -515,7 +511,7 @@ os._exit(0)
     before = log.read_bytes()
     merged = put(folder, a, b)
     assert log.read_bytes() == before
-    assert ask(Path(merged.path), "select elo from model where name = 'a'") == [(900.0,)]
+    assert rows_of(Path(merged.path), "select elo from model where name = 'a'") == [(900.0,)]
 
 
 def test_stores_that_are_open_unsound_missing_or_alone_are_refused(folder: Path, two: tuple[Kept, Kept]) -> None:
@@ -562,7 +558,7 @@ def test_calls_of_one_store_keep_their_order_through_a_clock_that_was_set_back(
     a.call(1, 1, 100, number=1, text="first").call(1, 1, 50, number=2, text="second")
     b.call(1, 1, 70, number=1, text="elsewhere")
     path = Path(both_ways(folder, a, b).path)
-    calls = ask(path, "select text from attempt order by number")
+    calls = rows_of(path, "select text from attempt order by number")
     assert calls == [("elsewhere",), ("first",), ("second",)]
 
 

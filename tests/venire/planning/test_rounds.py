@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import venire
+from tests.forked import Forked
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
@@ -624,7 +625,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_with_the_same_plan(
     expected, path = undisturbed
     store, child = venire.load_campaign(path).store, [sys.executable, "-c", CHILD, str(path)]
     for turn in range(25):
-        process = subprocess.Popen(child)
+        process = Forked(child)
         try:
             process.wait(0.5 * 1.2**turn)
         except subprocess.TimeoutExpired:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.parameters import slow_after
 from venire.configs.loading import load_campaign
 from venire.forecasts.intervals import remaining_battles
 from venire.session import Session
@@ -127,8 +128,10 @@ def enlarge(table: Path, column: str) -> dict[str, str]:
     return dict(rows[0])
 
 
-@pytest.mark.parametrize("limit", ["money = 20", "tokens = 2000000"])
-@pytest.mark.parametrize("battles", [True, False])
+@pytest.mark.parametrize(
+    ("battles", "limit"),
+    slow_after(2, (True, "money = 20"), (False, "tokens = 2000000"), (True, "tokens = 2000000"), (False, "money = 20")),
+)
 def test_one_text_that_no_budget_covers_is_named_and_the_others_are_planned(
     venire: Venire, write_campaign: Write, *, battles: bool, limit: str
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.stores import rows_of
 from venire import batches
 from venire.arena.errors import CallError, Fault
 from venire.judges.providers.batches.openai import OpenAIBatches
@@ -164,10 +165,8 @@ def test_a_batch_that_its_provider_does_not_know_is_given_up_and_counts_as_reser
     (row,) = venire("batch", "list", store, "--json").json()
     gone = venire("batch", "cancel", store, row["name"])
     assert "does not know it any more: closed" in gone.out
-    with duckdb.connect(str(store), read_only=True) as opened:
-        assert opened.execute("select count(*), sum(reserved) from attempt where cost is null").fetchall() == [
-            (30, row["reserved"])
-        ]
+    unknown = "select count(*), sum(reserved) from attempt where cost is null"
+    assert rows_of(store, unknown) == [(30, row["reserved"])]
     again = venire("batch", "cancel", store, row["name"])
     assert again.code == 2
     assert "is not out any more" in again.err
@@ -229,9 +228,8 @@ def test_a_batch_in_doubt_is_shown_with_the_command_that_gives_it_up_at_what_was
     assert f"{row['name']} --give-up" in said
     assert "name it" in venire("batch", "cancel", store, "--give-up").err
     assert "at what was reserved" in venire("batch", "cancel", store, row["name"], "--give-up").out
-    with duckdb.connect(str(store), read_only=True) as opened:
-        given_up = opened.execute("select count(*), sum(reserved) from attempt where cost is null").fetchall()
-    assert given_up == [(30, row["reserved"])]
+    given_up = "select count(*), sum(reserved) from attempt where cost is null"
+    assert rows_of(store, given_up) == [(30, row["reserved"])]
     assert not any(batch.cancelled for batch in server.batches.batches)
     end_batches(server)
     assert venire("run", path, "--yes", "--poll", "0.01s").code == 0

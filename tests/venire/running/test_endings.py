@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.forked import Forked
 from venire.render.board import show_board
 from venire.reports.board.rate import rate
 
@@ -93,7 +94,7 @@ def test_who_does_not_agree_to_the_plan_pays_nothing(venire: Venire, write_campa
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "venire", "run", str(path)]
     streams = {"stdin": terminal, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **streams, text=True, start_new_session=True) as process:
+    with Forked(command, **streams, text=True, start_new_session=True) as process:
         os.write(controller, answer)
         _, err = process.communicate(timeout=60)
     os.close(controller)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import Forked, run_forked
 from venire.configs.loading import load_campaign
 from venire.simulation.ledger import LedgerEntry
 from venire.storage.read import frames
@@ -58,12 +59,12 @@ def killed_at(
 
     with serve(on_request=kill) as server:
         path = write(server.base_url)
-        process.append(subprocess.Popen(child(path, flush=flush)))
+        process.append(Forked(child(path, flush=flush)))
         process[0].wait()
         assert process[0].returncode == -9
         held = len(server.ledger.entries)
         before = standing(path)
-        subprocess.run(child(path, flush=flush), check=True)
+        run_forked(child(path, flush=flush), check=True)
         return list(server.ledger.entries), held, before
 
 

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
+from tests.stores import rows_of
 from venire.storage.store.journal import read_journal
 
 SHARDS, KILLED = 8, (2, 5)
@@ -119,15 +119,10 @@ def ended(process: subprocess.Popen[str]) -> str:
     return err
 
 
-def ask(store: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(store), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
-
-
 def money(store: Path) -> tuple[int, int]:
     """What a store accounts for, and the part of calls without an answer on record (nano-dollars)."""
     lost = "(select coalesce(sum(coalesce(cost, reserved)), 0)::bigint from attempt where fault <> 0)"
-    ((nano, unanswered),) = ask(store, f"select nano, {lost} from spend")
+    ((nano, unanswered),) = rows_of(store, f"select nano, {lost} from spend")
     return nano, unanswered
 
 
@@ -149,7 +144,7 @@ def test_eight_shards_of_which_two_were_killed_are_one_run(
     for n in numbers:
         ended(shards[n])
     for n in KILLED:
-        ((before, after),) = ask(
+        ((before, after),) = rows_of(
             stores[n],
             f"select count(*) filter (where batch <= {last[n]}), count(*) filter (where batch > {last[n]}) "
             "from attempt where fault = 0",
@@ -166,9 +161,9 @@ def test_eight_shards_of_which_two_were_killed_are_one_run(
         rated.append(venire("rate", same, "--json").out)
     assert rated[0] == rated[1]
 
-    assert len(ask(one, "select trial from verdict")) == TRIALS
-    assert ask(one, ATTEMPTS) == ask(merged, ATTEMPTS)
-    assert ask(one, VERDICTS) == ask(merged, VERDICTS)
+    assert len(rows_of(one, "select trial from verdict")) == TRIALS
+    assert rows_of(one, ATTEMPTS) == rows_of(merged, ATTEMPTS)
+    assert rows_of(one, VERDICTS) == rows_of(merged, VERDICTS)
 
     unanswered = {n: money(stores[n])[1] for n in numbers}
     assert {n for n, nano in unanswered.items() if nano} == set(KILLED)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 import venire as vn
 from tests.processes import ends
+from tests.stores import rows_of
 from tests.torture.clusters import LOOPBACK
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
@@ -94,8 +94,7 @@ def test_other_replicas_go_on_and_what_failed_stays_failed(venire: Venire, write
 
 
 def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True) as connection:
-        return connection.execute(query).fetchall()
+    return rows_of(path.with_suffix(".duckdb"), query)
 
 
 class Replicas:

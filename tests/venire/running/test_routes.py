@@ -8,14 +8,14 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
+from tests.stores import rows_of
 from venire.arena.errors import Fault
 from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.simulation.server import JudgeServer
@@ -119,8 +119,7 @@ def judge(url: str, more: str) -> str:
 
 
 def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
-    with closing(duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True)) as store:
-        return store.execute(query).fetchall()
+    return rows_of(path.with_suffix(".duckdb"), query)
 
 
 BY_LANE = "select l.name, a.http_status, count(*) from attempt a join lane l on l.id = a.lane group by all order by all"

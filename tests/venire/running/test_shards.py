@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
+from tests.stores import rows_of
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
 from venire.orchestrator.planning.sharding import Shard, sharded
@@ -29,8 +29,7 @@ def shard_store(path: Path, number: int, of: int) -> Path:
 
 def asked(store: Path) -> set[bytes]:
     """Keys of the trials that a store has attempts of."""
-    with duckdb.connect(str(store), read_only=True) as connection:
-        rows = connection.execute("select distinct trial_key from trial t join attempt a on a.trial = t.id").fetchall()
+    rows = rows_of(store, "select distinct trial_key from trial t join attempt a on a.trial = t.id")
     return {key for (key,) in rows}
 
 

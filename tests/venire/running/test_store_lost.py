@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.forked import run_forked
 from venire.configs.loading import load_campaign
 from venire.simulation.ledger import LedgerEntry
 from venire.storage.store.journal import journal_path
@@ -88,12 +88,7 @@ def test_a_full_disk_stops_the_run_and_the_next_start_has_every_reply(
     expected = undisturbed(INSTRUCTIONS)
     with serve() as server:
         path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
-        done = subprocess.run(
-            [sys.executable, "-c", SMALL_DISK, "run", str(path), "--yes", str(room)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_forked([sys.executable, "-c", SMALL_DISK, "run", path, "--yes", room])
         assert done.returncode == 1, done.stderr
         assert "cannot be written" in done.stderr
         assert "Traceback" not in done.stderr
@@ -117,7 +112,7 @@ def test_a_full_disk_stops_the_run_and_the_next_start_has_every_reply(
 def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     """A store with something in its log that is not in its file, and that log."""
     path = tmp_path_factory.mktemp("other") / "other.duckdb"
-    subprocess.run([sys.executable, "-c", OTHER, str(path)], check=False)
+    run_forked([sys.executable, "-c", OTHER, path])
     return path.read_bytes(), path.with_name("other.duckdb.wal").read_bytes()
 
 
@@ -251,9 +246,7 @@ def test_a_folder_that_takes_no_files_is_told_before_anything_is_asked(
         path = write_campaign(judge=f'base_url = "{server.base_url}"')
         tmp_path.chmod(0o500)
         try:
-            done = subprocess.run(
-                [sys.executable, "-m", "venire", "run", str(path), "--yes"], capture_output=True, text=True, check=False
-            )
+            done = run_forked([sys.executable, "-m", "venire", "run", path, "--yes"])
         finally:
             tmp_path.chmod(0o700)
         assert done.returncode == 2

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+
+from tests.stores import rows_of
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -18,8 +19,7 @@ VERDICTS = "select count(*), count(score), count(label) filter (sign(score) = la
 
 
 def stored(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True) as connection:
-        return connection.execute(sql).fetchall()
+    return rows_of(path.with_suffix(".duckdb"), sql)
 
 
 def judge(*lines: str) -> str:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
+from tests.stores import rows_of
 from venire.arena.errors import InputError, StoreHeldError
 from venire.configs.loading import load_campaign
 from venire.orchestrator.lanes.routes import register_routes, route_name
@@ -33,8 +33,7 @@ def spent(path: Path) -> int:
     """Nano-dollars that all shards account for together."""
     found = 0
     for store in path.parent.glob("*.shard-*.duckdb"):
-        with duckdb.connect(str(store), read_only=True) as connection:
-            found += sum(nano for (nano,) in connection.execute("select nano from spend").fetchall())
+        found += sum(nano for (nano,) in rows_of(store, "select nano from spend"))
     return found
 
 
@@ -182,8 +181,7 @@ def test_a_changed_file_that_the_taker_accepts_is_accepted_for_what_it_took(path
         assert session.campaign.budget.money == CAP - 3_000_000
     kept = []
     for number in (1, 2):
-        with duckdb.connect(str(shard_store(path, number)), read_only=True) as connection:
-            kept += connection.execute("select text, settings, in_force from campaign").fetchall()
+        kept += rows_of(shard_store(path, number), "select text, settings, in_force from campaign")
     assert kept[0] == kept[1], "as stores must be that are merged"
 
 

@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from venire.arena.wording import interval_text
+from venire.reports.figures import (
+    BoundedFigure,
+    FigureResults,
+    HeldOutPrediction,
+    ModelContrast,
+    PeopleOrder,
+    PerturbedJudges,
+    RepeatedPositions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,32 +31,32 @@ class FigureTable:
     name: int = 0
 
 
-def figure_tables(facts: Mapping[str, Any]) -> list[FigureTable]:
-    """The tables of the figures that the diagnostics of a board have (`reports.figures.figures_of`)."""
-    return [one for key, made in FIGURE_TABLES.items() if key in facts for one in made(facts[key])]
+def figure_tables(figures: FigureResults) -> list[FigureTable]:
+    """The tables of the figures beside a board that were asked for."""
+    known = ((tables, getattr(figures, name)) for name, tables in FIGURE_TABLES.items())
+    return [one for tables, figure in known if figure is not None for one in tables(figure)]
 
 
-def _prediction(found: Mapping[str, Any]) -> list[FigureTable]:
+def _prediction(found: HeldOutPrediction) -> list[FigureTable]:
     rows = tuple(
         (
-            one["method"],
-            *(_fixed(one[name], 4) for name in ("mse", "auc", "auc_decisive", "log_loss")),
-            f"{one['not_predicted']:,}",
+            one.method,
+            *(_fixed(getattr(one, name), 4) for name in ("mse", "auc", "auc_decisive", "log_loss")),
+            f"{one.not_predicted:,}",
         )
-        for one in found["methods"]
+        for one in found.methods
     )
-    title = f"Held-out prediction   {found['judgments']:,} judgments in {found['folds']} folds"
+    title = f"Held-out prediction   {found.judgments:,} judgments in {found.folds} folds"
     heads = ("method", "MSE", "AUC", "AUC decisive", "log loss", "not predicted")
-    notes = tuple(f"left out: {name}: {why}" for name, why in found["left_out"].items())
+    notes = tuple(f"left out: {name}: {why}" for name, why in found.left_out.items())
     return [FigureTable(title, heads, rows, notes=notes)]
 
 
-def _robustness(found: Mapping[str, Any]) -> list[FigureTable]:
+def _robustness(found: PerturbedJudges) -> list[FigureTable]:
     rows = tuple(
-        (one["kind"], one["method"], _fixed(one["inconsistency"], 4), _fixed(one["f1"], 3), f"{one['draws']}")
-        for one in found["methods"]
+        (one.kind, one.method, _fixed(one.inconsistency, 4), _fixed(one.f1, 3), f"{one.draws}") for one in found.methods
     )
-    title = f"Verdicts of {found['perturbed']} of {found['judges']} judges perturbed"
+    title = f"Verdicts of {found.perturbed} of {found.judges} judges perturbed"
     note = (
         "inconsistency: share of pairs of models that change order; F1: of finding those judges by an ability of 0 or "
         "less"
@@ -55,16 +64,16 @@ def _robustness(found: Mapping[str, Any]) -> list[FigureTable]:
     return [FigureTable(title, ("perturbation", "method", "inconsistency", "F1", "draws"), rows, (), (note,), 1)]
 
 
-def _contrast(found: Mapping[str, Any]) -> list[FigureTable]:
+def _contrast(found: ModelContrast) -> list[FigureTable]:
     says = (
-        f"{found['model']} less {found['other']}: {found['difference']:+.0f} Elo "
-        f"({100 * found['level']:g} % interval {interval_text(found['lo'], found['hi'], '+.0f')}); "
-        f"truly higher with probability {found['above']:.3f}"
+        f"{found.model} less {found.other}: {found.difference:+.0f} Elo "
+        f"({100 * found.level:g} % interval {interval_text(found.lo, found.hi, '+.0f')}); "
+        f"truly higher with probability {found.above:.3f}"
     )
-    until = "the interval reaches 0 no more" if found["half_width"] is None else f"within {found['half_width']:g} Elo"
+    until = "the interval reaches 0 no more" if found.half_width is None else f"within {found.half_width:g} Elo"
     needed = "none"
-    if found["battles_between"] != 0:
-        between, in_all = (_battles(found[key]) for key in ("battles_between", "battles_in_all"))
+    if found.battles_between != 0:
+        between, in_all = (_battles(needed) for needed in (found.battles_between, found.battles_in_all))
         needed = f"{between} between the two, or {in_all} spread as so far"
     return [FigureTable("A contrast", says=(says,), notes=(f"battles needed until {until}: {needed}",))]
 
@@ -73,17 +82,17 @@ def _battles(number: float | None) -> str:
     return "no number" if number is None or number == float("inf") else f"{number:,.0f}"
 
 
-def _positions(found: Mapping[str, Any]) -> list[FigureTable]:
+def _positions(found: RepeatedPositions) -> list[FigureTable]:
     rows = tuple(
         (
-            one["judge"],
-            f"{one['battles']:,}",
-            *(_fixed(one[name], 3) for name in ("flip_rate", "first", "between_orders")),
-            f"{one['by_order']:,} of {one['tested']:,}",
+            one.judge,
+            f"{one.battles:,}",
+            *(_fixed(getattr(one, name), 3) for name in ("flip_rate", "first", "between_orders")),
+            f"{one.by_order:,} of {one.tested:,}",
         )
-        for one in found["judges"]
+        for one in found.judges
     )
-    heads = ("judge", "battles", "flips", "1st", "between orders", f"p < {found['p_below']:g}")
+    heads = ("judge", "battles", "flips", "1st", "between orders", f"p < {found.p_below:g}")
     note = (
         "flips: pairs of verdicts, one of each order, with opposite winners; between orders: share of the variance of "
         "verdicts; p: Fisher's exact test of order against winner, battle by battle"
@@ -91,33 +100,30 @@ def _positions(found: Mapping[str, Any]) -> list[FigureTable]:
     return [FigureTable("Battles shown several times in each order", heads, rows, notes=(note,))]
 
 
-def _people_order(found: Mapping[str, Any]) -> list[FigureTable]:
-    named = [("all together", found["together"]), *found["judges"].items()]
+def _people_order(found: PeopleOrder) -> list[FigureTable]:
+    named = [("all together", found.together), *found.judges.items()]
     rows = tuple(
         (
             name,
-            f"{one['instructions']:,}",
-            *(_interval(one[figure]) for figure in ("micro_pearson", "micro_kendall")),
-            *(_fixed(one[figure]["value"], 3) for figure in ("macro_pearson", "macro_spearman", "macro_kendall")),
+            f"{one.instructions:,}",
+            *(_interval(getattr(one, figure)) for figure in ("micro_pearson", "micro_kendall")),
+            *(_fixed(getattr(one, figure).value, 3) for figure in ("macro_pearson", "macro_spearman", "macro_kendall")),
         )
         for name, one in named
     )
     heads = ("rankings", "instructions", "micro Pearson", "micro Kendall", "macro Pearson", "Spearman", "Kendall")
-    title = f"Rankings against the reference   {found['models']} models"
-    cut = tuple(
-        (f"best {one['best']}", _interval(one["micro_loss"]), _fixed(one["macro_loss"], 3))
-        for one in found["truncation"]
-    )
+    title = f"Rankings against the reference   {found.models} models"
+    cut = tuple((f"best {one.best}", _interval(one.micro_loss), _fixed(one.macro_loss, 3)) for one in found.truncation)
     note = "loss: share of Pearson's correlation that whole rankings have and these lose"
     shorter = FigureTable("Truncated rankings", ("rankings of the", "micro loss", "macro loss"), cut, notes=(note,))
     return [FigureTable(title, heads, rows), shorter]
 
 
-def _interval(one: Mapping[str, Any]) -> str:
-    if one["value"] is None:
+def _interval(one: BoundedFigure) -> str:
+    if one.value is None:
         return "none"
-    between = interval_text(one["lo"], one["hi"], ".2f")
-    return f"{one['value']:.3f}" + (f" ({between})" if between else "")
+    between = interval_text(one.lo, one.hi, ".2f")
+    return f"{one.value:.3f}" + (f" ({between})" if between else "")
 
 
 def _fixed(value: float | None, places: int) -> str:
@@ -131,4 +137,4 @@ FIGURE_TABLES: Mapping[str, Callable[[Any], list[FigureTable]]] = {
     "positions": _positions,
     "people_order": _people_order,
 }
-"""The tables of each figure, by its key among the diagnostics of a board."""
+"""The tables of each figure, by its field of `FigureResults`."""

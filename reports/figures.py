@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.reference import MicroMacro
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.am_elo.evaluation import Evaluation, evaluate_rows
-from venire.ratings.am_elo.robustness import Fit, Perturbation, robustness
+from venire.ratings.am_elo.robustness import Fit, Perturbation, mean_known, robustness
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.contrasts import battles_needed, difference
@@ -30,6 +30,7 @@ from venire.ratings.pairwise.online import online_elo
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.reports.comparison import options_for
+from venire.reports.json_values import OPTIONAL
 
 _PREDICTED = ("elo", "m-elo", "am-elo")
 """Methods that are held out beside the board's own: those of the am-ELO paper."""
@@ -72,33 +73,169 @@ class Figures:
             raise InputError("a half width is that of a contrast: name two models (--contrast A B)")
 
 
+@dataclass(frozen=True, slots=True)
+class PredictedBy:
+    """The errors of a method on held-out judgments, over those that it `predicted`."""
+
+    method: str
+    mse: float
+    auc: float
+    auc_decisive: float
+    log_loss: float
+    predicted: int
+    not_predicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutPrediction:
+    """The board's method and those of the am-ELO paper on held-out judgments, and why others are left out."""
+
+    folds: int
+    judgments: int
+    methods: tuple[PredictedBy, ...]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedOrder:
+    """How far a method's order moves under one kind of perturbation, and how well it names the judges."""
+
+    method: str
+    kind: str
+    inconsistency: float | None
+    f1: float | None
+    draws: int
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedJudges:
+    """What becomes of orders when the verdicts of a share of judges are perturbed."""
+
+    share: float
+    perturbed: int
+    judges: int
+    methods: tuple[PerturbedOrder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelContrast:
+    """The difference of two models in Elo points with its interval, and the battles that it still needs."""
+
+    model: str
+    other: str
+    difference: float
+    se: float
+    lo: float
+    hi: float
+    above: float
+    level: float
+    half_width: float | None
+    battles_between: float | None
+    battles_in_all: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePositions:
+    """A judge's battles that were shown several times in each order: means, and tests of order against winner."""
+
+    judge: str
+    battles: int
+    flip_rate: float | None
+    first: float | None
+    between_orders: float | None
+    tested: int
+    by_order: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedPositions:
+    """The audits of single battles by judge, and the level of their tests."""
+
+    p_below: float
+    judges: tuple[JudgePositions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedFigure:
+    """A figure with its interval, None where not known."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankingAgreement:
+    """Agreement of rankings with the reference over single instructions (micro) and over all together (macro)."""
+
+    instructions: int
+    tied: int
+    few: int
+    micro_pearson: BoundedFigure
+    micro_kendall: BoundedFigure
+    macro_pearson: BoundedFigure
+    macro_spearman: BoundedFigure
+    macro_kendall: BoundedFigure
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedRanking:
+    """The share of the correlation that rankings of the `best` alone lose."""
+
+    best: int
+    micro_loss: BoundedFigure
+    macro_loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleOrder:
+    """Rankings of all judges together and of each against the reference, and what shorter rankings lose."""
+
+    models: int
+    together: RankingAgreement
+    judges: Mapping[str, RankingAgreement]
+    best_judge: str | None
+    lead: BoundedFigure | None
+    truncation: tuple[TruncatedRanking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureResults:
+    """The figures beside a board; None is what was not asked for."""
+
+    prediction: HeldOutPrediction | None = field(default=None, metadata=OPTIONAL)
+    robustness: PerturbedJudges | None = field(default=None, metadata=OPTIONAL)
+    contrast: ModelContrast | None = field(default=None, metadata=OPTIONAL)
+    positions: RepeatedPositions | None = field(default=None, metadata=OPTIONAL)
+    people_order: PeopleOrder | None = field(default=None, metadata=OPTIONAL)
+
+
 def figures_of(
     battles: Battles, method: str, options: Options, asked: Figures, reference: Mapping[str, float]
-) -> dict[str, Any]:
-    """The figures that are asked for as plain JSON values, each under its own key.
+) -> FigureResults:
+    """The figures that are asked for.
 
     Raises `InputError` where the table lacks what a figure needs, and as `rate` does.
     """
-    found: dict[str, Any] = {}
     plain = replace(options, replicates=0)
-    if asked.folds:
-        found["prediction"] = _prediction(battles, method, plain, asked.folds)
-    if asked.steady:
-        found["robustness"] = _robustness(merge_selected(battles, plain), asked.steady, plain.seed)
+    contrast = None
     if asked.contrast:
-        found["contrast"] = _contrast(rate(battles, method, plain), asked.contrast, asked.half_width, plain.level)
-    if asked.positions:
-        found["positions"] = _positions(select_verdicts(battles, plain))
-    if asked.people:
-        found["people_order"] = _people_order(battles, plain, reference)
-    return found
+        contrast = _contrast(rate(battles, method, plain), asked.contrast, asked.half_width, plain.level)
+    return FigureResults(
+        prediction=_prediction(battles, method, plain, asked.folds) if asked.folds else None,
+        robustness=_robustness(merge_selected(battles, plain), asked.steady, plain.seed) if asked.steady else None,
+        contrast=contrast,
+        positions=_positions(select_verdicts(battles, plain)) if asked.positions else None,
+        people_order=_people_order(battles, plain, reference) if asked.people else None,
+    )
 
 
-def _prediction(battles: Battles, method: str, options: Options, folds: int) -> dict[str, Any]:
+def _prediction(battles: Battles, method: str, options: Options, folds: int) -> HeldOutPrediction:
     """Held-out error of the board's method and those of the am-ELO paper, and of even odds."""
     judgments = merge_selected(battles, options)
     names = list(dict.fromkeys([method, *_PREDICTED]))
-    rows: list[dict[str, Any]] = [_evaluated("even odds", evaluate_rows(judgments.y, _even, folds, options.seed))]
+    rows = [_evaluated("even odds", evaluate_rows(judgments.y, _even, folds, options.seed))]
     left_out = {}
     for name in names:
         if why := missing_data(battles, name, options_for(name, options)):
@@ -109,26 +246,18 @@ def _prediction(battles: Battles, method: str, options: Options, folds: int) -> 
             rows.append(_evaluated(name, evaluate_rows(judgments.y, predict, folds, options.seed)))
         except VenireError as error:
             left_out[name] = str(error)
-    return {"folds": folds, "judgments": len(judgments), "methods": rows, "left_out": left_out}
+    return HeldOutPrediction(folds, len(judgments), tuple(rows), left_out)
 
 
 def _even(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.full(len(test), 0.5)
 
 
-def _evaluated(name: str, found: Evaluation) -> dict[str, Any]:
-    return {
-        "method": name,
-        "mse": found.mse,
-        "auc": found.auc,
-        "auc_decisive": found.auc_decisive,
-        "log_loss": found.log_loss,
-        "predicted": found.rows,
-        "not_predicted": found.missing,
-    }
+def _evaluated(name: str, found: Evaluation) -> PredictedBy:
+    return PredictedBy(name, found.mse, found.auc, found.auc_decisive, found.log_loss, found.rows, found.missing)
 
 
-def _robustness(judgments: Judgments, share: float, seed: int) -> dict[str, Any]:
+def _robustness(judgments: Judgments, share: float, seed: int) -> PerturbedJudges:
     """How far orders move, and whether judges are found, when some judges' verdicts are perturbed in four ways."""
     data = judgments.comparisons()
     fits: dict[str, Fit] = {
@@ -137,46 +266,46 @@ def _robustness(judgments: Judgments, share: float, seed: int) -> dict[str, Any]
         "am-elo": am_elo,
     }
     seeds = [seed + number for number in _SEEDS]
-    rows: list[dict[str, Any]] = []
+    rows: list[PerturbedOrder] = []
     perturbed = 0
     for kind in get_args(Perturbation):
         found = robustness(data, fits, share=share, kind=kind, seeds=seeds, thresholds=(_THRESHOLD,))
         perturbed = found.count
         rows += [
-            {
-                "method": one["method"],
-                "kind": kind,
-                "inconsistency": one["inconsistency"],
-                "f1": one[f"f1_at_{_THRESHOLD:g}"],
-                "draws": one["seeds"],
-                "undecided": one["undecided"],
-            }
-            for one in found.rows()
+            PerturbedOrder(
+                method=name,
+                kind=kind,
+                inconsistency=mean_known(found.inconsistency[row]),
+                f1=mean_known(found.f1[row, 0]),
+                draws=int(np.isfinite(found.inconsistency[row]).sum()),
+                undecided=int(found.undecided[row].sum()),
+            )
+            for row, name in enumerate(found.methods)
         ]
-    return {"share": share, "perturbed": perturbed, "judges": len(judgments.judges), "methods": rows}
+    return PerturbedJudges(share, perturbed, len(judgments.judges), tuple(rows))
 
 
-def _contrast(rated: Rated, models: tuple[str, str], half_width: float | None, level: float) -> dict[str, Any]:
+def _contrast(rated: Rated, models: tuple[str, str], half_width: float | None, level: float) -> ModelContrast:
     """The difference of two models with its interval, and the battles that it still needs."""
     model, other = models
     found = difference(rated.ratings, model, other, level)
     needed = battles_needed(rated.ratings, model, other, level=level, half_width=half_width)
-    return {
-        "model": model,
-        "other": other,
-        "difference": found.estimate,
-        "se": found.se,
-        "lo": found.lo,
-        "hi": found.hi,
-        "above": found.above,
-        "level": level,
-        "half_width": half_width,
-        "battles_between": needed.between,
-        "battles_in_all": needed.everywhere,
-    }
+    return ModelContrast(
+        model=model,
+        other=other,
+        difference=found.estimate,
+        se=found.se,
+        lo=found.lo,
+        hi=found.hi,
+        above=found.above,
+        level=level,
+        half_width=half_width,
+        battles_between=needed.between,
+        battles_in_all=needed.everywhere,
+    )
 
 
-def _positions(battles: Battles) -> dict[str, Any]:
+def _positions(battles: Battles) -> RepeatedPositions:
     """The audits of single battles that were shown several times in each order, by judge."""
     audits = position_audits(battles)
     if not audits:
@@ -189,17 +318,17 @@ def _positions(battles: Battles) -> dict[str, Any]:
         own = [one.audit for one in audits if one.judge == judge]
         tested = [one.p_value for one in own if one.p_value is not None]
         rows.append(
-            {
-                "judge": judge,
-                "battles": len(own),
-                "flip_rate": _mean([one.flip_rate for one in own]),
-                "first": _mean([share for one in own for share in one.first]),
-                "between_orders": _mean([one.between_orders for one in own]),
-                "tested": len(tested),
-                "by_order": sum(p < _P for p in tested),
-            }
+            JudgePositions(
+                judge=judge,
+                battles=len(own),
+                flip_rate=_mean([one.flip_rate for one in own]),
+                first=_mean([share for one in own for share in one.first]),
+                between_orders=_mean([one.between_orders for one in own]),
+                tested=len(tested),
+                by_order=sum(p < _P for p in tested),
+            )
         )
-    return {"p_below": _P, "judges": rows}
+    return RepeatedPositions(_P, tuple(rows))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -207,7 +336,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _people_order(battles: Battles, options: Options, reference: Mapping[str, float]) -> dict[str, Any]:
+def _people_order(battles: Battles, options: Options, reference: Mapping[str, float]) -> PeopleOrder:
     """Agreement of the peers' rankings with the reference, micro and macro, and what shorter rankings lose of it."""
     if not reference:
         raise InputError("rankings are held against known ratings: name them with --reference FILE")
@@ -217,26 +346,31 @@ def _people_order(battles: Battles, options: Options, reference: Mapping[str, fl
     found = peer_agreement(given, reference, aggregate, level=options.level, seed=options.seed)
     shared = len(found.together.models)
     cut = truncation(given, reference, range(1, shared), aggregate, level=options.level, seed=options.seed)
-    return {
-        "models": shared,
-        "together": _micro_macro(found.together),
-        "judges": {name: _micro_macro(one) for name, one in found.judges.items()},
-        "best_judge": found.best_judge,
-        "lead": None if found.lead is None else _coefficient(found.lead),
-        "truncation": [
-            {"best": one.best, "micro_loss": _coefficient(one.micro_loss), "macro_loss": one.macro_loss} for one in cut
-        ],
-    }
+    return PeopleOrder(
+        models=shared,
+        together=_micro_macro(found.together),
+        judges={name: _micro_macro(one) for name, one in found.judges.items()},
+        best_judge=found.best_judge,
+        lead=None if found.lead is None else _bounded(found.lead),
+        truncation=tuple(TruncatedRanking(one.best, _bounded(one.micro_loss), one.macro_loss) for one in cut),
+    )
 
 
-def _micro_macro(found: MicroMacro) -> dict[str, Any]:
-    names = ("micro_pearson", "micro_kendall", "macro_pearson", "macro_spearman", "macro_kendall")
-    figures = {name: _coefficient(getattr(found, name)) for name in names}
-    return {"instructions": found.instructions, "tied": found.tied, "few": found.few, **figures}
+def _micro_macro(found: MicroMacro) -> RankingAgreement:
+    return RankingAgreement(
+        instructions=found.instructions,
+        tied=found.tied,
+        few=found.few,
+        micro_pearson=_bounded(found.micro_pearson),
+        micro_kendall=_bounded(found.micro_kendall),
+        macro_pearson=_bounded(found.macro_pearson),
+        macro_spearman=_bounded(found.macro_spearman),
+        macro_kendall=_bounded(found.macro_kendall),
+    )
 
 
-def _coefficient(found: Coefficient) -> dict[str, Any]:
-    return {"value": _known(found.value), "lo": _known(found.lo), "hi": _known(found.hi)}
+def _bounded(found: Coefficient) -> BoundedFigure:
+    return BoundedFigure(_known(found.value), _known(found.lo), _known(found.hi))
 
 
 def _known(value: float | None) -> float | None:

@@ -46,17 +46,16 @@ def elo_text(elo: float | None, lo: float | None, hi: float | None) -> str:
     return f"over {lo:.0f}" if lo is not None else f"under {hi:.0f}" if hi is not None else "none"
 
 
-def open_intervals_text(facts: Mapping[str, Any]) -> str | None:
-    """What a board's diagnostics say of bootstrap replicates without a finite estimate, or None without any.
+def open_intervals_text(without_estimate: int, replicates: int) -> str | None:
+    """What is said of bootstrap replicates without a finite estimate, or None without any.
 
-    >>> open_intervals_text({"bootstrap": {"replicates": 200, "without_estimate": 80}})[:54]
+    >>> open_intervals_text(80, 200)[:54]
     '80 of 200 bootstrap replicates have no finite estimate'
     """
-    boot = facts.get("bootstrap") or {}
-    if not boot.get("without_estimate"):
+    if not without_estimate:
         return None
     return (
-        f"{boot['without_estimate']:,} of {boot['replicates']:,} bootstrap replicates have no finite estimate of "
+        f"{without_estimate:,} of {replicates:,} bootstrap replicates have no finite estimate of "
         "every model: an interval or a rank that they reach is open. An anchor closes those of the models joined to it "
         "by wins both ways, more judgments close all, and errors by formula, without a bootstrap, have no replicates"
     )
@@ -83,19 +82,20 @@ def coins_text(coins: Sequence[OrderAgreement]) -> str | None:
     return f"{said}: no better than a coin, so what {'it says' if len(coins) == 1 else 'they say'} ranks nobody"
 
 
-def pairs_asked_text(facts: Mapping[str, Any]) -> str | None:
-    """What a board's diagnostics say of pairs that were not asked, or None where all were.
+def pairs_asked_text(
+    asked: int, possible: int, coverage: float | None, fits: Sequence[Mapping[str, Any]] = ()
+) -> str | None:
+    """What is said of pairs that were not asked, or None where all were; `fits` are those of the groups of a board.
 
-    >>> pairs_asked_text({"pairs": {"asked": 15, "possible": 66, "coverage": 2.31}, "fits": []})
+    >>> pairs_asked_text(15, 66, 2.31)
     '15 of 66 pairs were asked (coverage 2.31; 1 is even): ratings speak of these pairs'
     """
-    pairs = facts["pairs"]
-    if pairs["asked"] == pairs["possible"]:
+    if asked == possible:
         return None
-    head = f"{pairs['asked']:,} of {pairs['possible']:,} pairs were asked"
-    if pairs["coverage"] is not None:
-        head += f" (coverage {pairs['coverage']:.2f}; 1 is even)"
-    found = [fit["lack_of_fit"] for fit in facts["fits"] if "lack_of_fit" in fit]
+    head = f"{asked:,} of {possible:,} pairs were asked"
+    if coverage is not None:
+        head += f" (coverage {coverage:.2f}; 1 is even)"
+    found = [fit["lack_of_fit"] for fit in fits if "lack_of_fit" in fit]
     if not found:
         return f"{head}: ratings speak of these pairs"
     spreads = [fit["spread"] for fit in found if fit["spread"] is not None]

@@ -113,8 +113,10 @@ class Robustness:
         for index, name in enumerate(self.methods):
             row: dict[str, str | int | float | None] = {"method": name, "kind": self.kind, "perturbed": self.count}
             row["seeds"] = int(np.isfinite(self.inconsistency[index]).sum())
-            row["inconsistency"] = _mean(self.inconsistency[index])
-            row |= {f"f1_at_{threshold:g}": _mean(self.f1[index, at]) for at, threshold in enumerate(self.thresholds)}
+            row["inconsistency"] = mean_known(self.inconsistency[index])
+            row |= {
+                f"f1_at_{threshold:g}": mean_known(self.f1[index, at]) for at, threshold in enumerate(self.thresholds)
+            }
             row["undecided"] = int(self.undecided[index].sum())
             found.append(row)
         return found
@@ -213,6 +215,6 @@ def _low(found: AmElo, threshold: float) -> list[str]:
     return [found.judges[code] for code in np.flatnonzero(found.ability <= threshold + _SAME).tolist()]
 
 
-def _mean(values: NDArray[np.float64]) -> float | None:
+def mean_known(values: NDArray[np.float64]) -> float | None:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else None

@@ -7,7 +7,7 @@ a judge left out for too few verdicts returns when the table has enough.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class DroppedJudge:
 
     judge: str
     reason: str
-    at_pass: int
+    at_pass: int = field(metadata={"key": "pass"})
     verdicts: int
     ability: float
 

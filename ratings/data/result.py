@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.arena.wording import interval_text
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
+
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +93,9 @@ class Rated:
     are 0 where unknown, `best` is the probability that the true rating is the highest, where known. `group` counts from
     1 in the order of `groups`; ranks and ratings are comparable within a group only. `reasons` explains why a model has
     no rating, `figures` are the method's own figures by name, `without_estimate` counts bootstrap replicates without a
-    finite estimate. `position` is the place in the order of a method that gives an order but no ratings
-    (`votes.Order`), NaN without one. `judge_figures` are a method's estimates for `judges`, (judges,) by name.
+    finite estimate. `findings` are the method's own records (`ratings.methods.findings`). `position` is the place in
+    the order of a method that gives an order but no ratings (`votes.Order`), NaN without one. `judge_figures` are a
+    method's estimates for `judges`, (judges,) by name.
     """
 
     ratings: Ratings
@@ -109,7 +112,16 @@ class Rated:
     figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     fits: tuple[Mapping[str, Any], ...] = ()
     without_estimate: int = 0
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[object, ...] = ()
     position: NDArray[np.float64] | None = None
     judges: tuple[str, ...] = ()
     judge_figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def finding(self, kind: type[Record]) -> Record | None:
+        """The method's record of a kind, None where it has none."""
+        return record_of(self.findings, kind)
+
+
+def record_of(records: Iterable[object], kind: type[Record]) -> Record | None:
+    """The first of some records that is of a kind, None without one."""
+    return next((one for one in records if isinstance(one, kind)), None)

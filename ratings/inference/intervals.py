@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -34,13 +34,13 @@ def with_intervals(
     ridge: float = 0.0,
     refit: Refit | None = None,
     figures: Mapping[str, NDArray[np.float64]] | None = None,
-    more: Mapping[str, Any] | None = None,
+    findings: Sequence[object] = (),
 ) -> Rated:
     """The ratings with intervals, errors and ranks; models that were rated together are one group.
 
     Under `options.replicates` rows are resampled, by cluster where the data has clusters, and refitted by `refit`, or
     as Bradley-Terry with this ridge. Otherwise intervals come from the covariance, and without one there are none.
-    `more` is added to the diagnostics. Raises the errors of refitting the whole table.
+    `findings` are the method's own records. Raises the errors of refitting the whole table.
     """
     anchor, drawn = _anchor(ratings, options.anchors), None
     if options.replicates:
@@ -70,7 +70,7 @@ def with_intervals(
         figures=dict(figures or {}),
         fits=({**_fit(ratings, data), **_without_errors(ratings, options, drawn)},),
         without_estimate=0 if drawn is None else drawn.without_estimate,
-        diagnostics=dict(more or {}),
+        findings=tuple(findings),
     )
 
 

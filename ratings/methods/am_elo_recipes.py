@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,14 @@ from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.inference.intervals import Refit, errors_for, with_intervals
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import (
+    AbilityLikelihood,
+    AbilitySign,
+    DroppedJudges,
+    FlipsAs,
+    JudgesWithoutAbility,
+    MethodNotes,
+)
 from venire.ratings.methods.methods import ABILITY_OPTIONS, Method
 from venire.ratings.pairwise.components import unrated
 from venire.ratings.pairwise.covariance import Errors
@@ -30,7 +37,7 @@ def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated
     With habits one row is a verdict, so a flip counts as two verdicts. Raises `InputError` for a habit that the table
     cannot show, and as `am_elo` does.
     """
-    data, first, more = rows_to_fit(battles, judgments, options)
+    data, first, flips = rows_to_fit(battles, judgments, options)
     try:
         found = _fit(data, first, options, errors_for(data, options))
     except NotConvergedError as error:
@@ -40,18 +47,18 @@ def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated
     def refit(rows: NDArray[np.intp]) -> Ratings:
         return _fit(data.select(rows), None if first is None else first[rows], once, "none").ratings
 
-    return with_abilities(found, data, options, refit=refit, more=more)
+    return with_abilities(found, data, options, refit=refit, findings=flips)
 
 
 def rows_to_fit(
     battles: Battles, judgments: Judgments, options: Options
-) -> tuple[Comparisons, NDArray[np.float64] | None, dict[str, Any]]:
-    """Rows to fit abilities from, the presentation order where it is fitted, and notes about them.
+) -> tuple[Comparisons, NDArray[np.float64] | None, tuple[FlipsAs, ...]]:
+    """Rows to fit abilities from, the presentation order where it is fitted, and what a flip counts as.
 
     Raises `InputError` where a habit needs data that the table lacks.
     """
     if not options.habits:
-        return judgments.comparisons(), None, {}
+        return judgments.comparisons(), None, ()
     if unheard := sorted({"merge", "flips"} & set(options.changed())):
         raise InputError(
             f"habits are fitted from single verdicts, so that {' and '.join(unheard)} says nothing: leave it out"
@@ -60,10 +67,10 @@ def rows_to_fit(
     if "ties" in options.habits and not np.isin(rows.y, (0.0, 0.5, 1.0)).all():
         raise InputError("a habit of ties needs verdicts that are a win, a tie or a loss; this table has shares")
     if "position" not in options.habits:
-        return rows.comparisons(), None, {"flips_as": "two verdicts"}
+        return rows.comparisons(), None, (FlipsAs("two verdicts"),)
     if rows.first is None:
         raise InputError("a habit of place is not known: the table does not say which completion was shown first")
-    return rows.comparisons(), rows.first.astype(np.float64), {"flips_as": "two verdicts"}
+    return rows.comparisons(), rows.first.astype(np.float64), (FlipsAs("two verdicts"),)
 
 
 def _fit(data: Comparisons, first: NDArray[np.float64] | None, options: Options, errors: Errors | None) -> AmElo:
@@ -85,18 +92,23 @@ def with_abilities(
     options: Options,
     *,
     refit: Refit,
-    more: Mapping[str, Any] | None = None,
+    findings: Sequence[object] = (),
 ) -> Rated:
     """A fit as leaderboard entries: ratings with intervals, and the estimates for each judge."""
     if not np.isfinite(found.ratings.logits).any():
         blank = unrated(data, found.ratings.diagnostics["no_estimate"])
-        return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
+        return replace(blank, findings=(AbilitySign(found.sign), *findings))
     facts = dict(found.ratings.diagnostics)
-    judge_facts = {name: facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")}
-    ratings = replace(found.ratings, diagnostics=facts)
-    rated = with_intervals(
-        ratings, data, options, refit=refit, more={"loglik": found.loglik, **judge_facts, **(more or {})}
+    restarts, sign, separated, no_ability = (
+        facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")
     )
+    of_judges = (
+        AbilityLikelihood(found.loglik, restarts),
+        AbilitySign(sign),
+        JudgesWithoutAbility(tuple(separated), no_ability),
+    )
+    ratings = replace(found.ratings, diagnostics=facts)
+    rated = with_intervals(ratings, data, options, refit=refit, findings=(*of_judges, *findings))
     figures = {"ability": found.ability, "ability_se": found.ability_se}
     for name, values in (("position", found.position), ("ties", found.ties)):
         errors = found.position_se if name == "position" else found.ties_se
@@ -111,7 +123,7 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     If no judge may stay, no model is rated, and the reason is given. Each bootstrap draw selects judges again. Raises
     `InputError` as `by_am_elo` does.
     """
-    data, first, more = rows_to_fit(battles, judgments, options)
+    data, first, flips = rows_to_fit(battles, judgments, options)
     # Errors are computed even where replicates replace them: they determine whether the sign is decided.
     kind = errors_for(data, replace(options, replicates=0))
     try:
@@ -123,7 +135,7 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     def refit(rows: NDArray[np.intp]) -> Ratings:
         return _fit_stable(data.select(rows), None if first is None else first[rows], once, "none").fit.ratings
 
-    rated = with_abilities(found.fit, data, options, refit=refit, more={**more, **_dropped_judges(found)})
+    rated = with_abilities(found.fit, data, options, refit=refit, findings=(*flips, *_dropped_judges(found)))
     if not rated.judges:
         return rated
     assert data.judge is not None, "am-ELO has seen to it"
@@ -133,7 +145,9 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     return replace(
         rated,
         fits=({**rated.fits[0], "judgments": counted, "no_ability": unknown},),
-        diagnostics={**rated.diagnostics, "no_ability": unknown},
+        findings=tuple(
+            replace(one, no_ability=unknown) if isinstance(one, JudgesWithoutAbility) else one for one in rated.findings
+        ),
         judge_figures={**rated.judge_figures, "ability": found.ability},
     )
 
@@ -156,20 +170,10 @@ def _fit_stable(
     )
 
 
-def _dropped_judges(found: StableArena) -> dict[str, Any]:
+def _dropped_judges(found: StableArena) -> tuple[object, ...]:
     """Judges left out with the reason, those with an ability first: a crowd has many judges with few verdicts."""
-    dropped = [
-        {
-            "judge": one.judge,
-            "reason": one.reason,
-            "pass": one.at_pass,
-            "verdicts": one.verdicts,
-            "ability": one.ability if np.isfinite(one.ability) else None,
-        }
-        for one in sorted(found.dropped, key=lambda one: one.at_pass == 0)
-    ]
-    facts: dict[str, Any] = {"dropped": dropped, "passes": found.passes}
-    return facts if found.stopped is None else {**facts, "notes": [found.stopped]}
+    dropped = DroppedJudges(tuple(sorted(found.dropped, key=lambda one: one.at_pass == 0)), found.passes)
+    return (dropped,) if found.stopped is None else (dropped, MethodNotes((found.stopped,)))
 
 
 AM_ELO = Method(by_am_elo, "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))", ABILITY_OPTIONS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,16 @@ from venire.ratings.data.validation import finite_or_none
 from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import (
+    Components,
+    CovariateEffect,
+    CovariateEffects,
+    FlipsAs,
+    Lapse,
+    MethodNotes,
+    TieParameter,
+    TiesLeftOut,
+)
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import bradley_terry, m_elo
@@ -58,13 +67,12 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
             )
         fit = rao_kupper if options.ties == "rao-kupper" else davidson
         found = fit(data, ridge=ridge, anchors=anchors)
-        more = {"tie": found.tie, "tie_se": found.tie_se}
         return with_intervals(
             found.ratings,
             data,
             options,
             refit=lambda rows: fit(data.select(rows), ridge=ridge, anchors=anchors).ratings,
-            more=more,
+            findings=[TieParameter(found.tie, found.tie_se)],
         )
     ratings = bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors_for(data, options))
     ratings = with_lack_of_fit(ratings, data, ridge=ridge, anchors=anchors)
@@ -83,7 +91,7 @@ def rate_by_component(data: Comparisons, options: Options, rate_group: Callable[
         except (NotConvergedError, NoTieParameterError) as error:
             return unrated(part, dict.fromkeys(part.models, str(error)))
 
-    facts = {"components": weak_components(counts), "between_groups": 0}
+    between = 0
     if options.ridge or len(groups) < 2:
         found = rate_one(data)
     else:
@@ -93,8 +101,8 @@ def rate_by_component(data: Comparisons, options: Options, rate_group: Callable[
         found = rate_groups(
             data, groups, rate_one, lambda code: _unrated_reason(float(wins[code]), float(played[code]))
         )
-        facts["between_groups"] = len(data) - sum(int(fit["judgments"]) for fit in found.fits)
-    return replace(found, diagnostics={**found.diagnostics, **facts})
+        between = len(data) - sum(int(fit["judgments"]) for fit in found.fits)
+    return replace(found, findings=(*found.findings, Components(weak_components(counts), between)))
 
 
 def _unrated_reason(won: float, played: float) -> str:
@@ -120,7 +128,7 @@ def by_balanced_pairs(battles: Battles, judgments: Judgments, options: Options) 
         def refit(rows: NDArray[np.intp]) -> Ratings:
             return balanced_pairs(part.select(rows)).ratings
 
-        return with_intervals(found.ratings, part, options, refit=refit, more={"lapse": found.lapse})
+        return with_intervals(found.ratings, part, options, refit=refit, findings=[Lapse(found.lapse)])
 
     return rate_by_component(judgments.comparisons(), options, rate_group)
 
@@ -145,22 +153,17 @@ def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> R
     found = covariates(data, table, names, ridge=ridge, errors=errors_for(data, options))
     lo, hi = found.interval(options.level)
     figures = (found.coefficients, found.se, lo, hi, found.p_values)
-    facts: dict[str, Any] = {
-        "covariates": [
-            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite_or_none, row)), strict=True))
-            for name, row in zip(found.names, zip(*(figure.tolist() for figure in figures), strict=True), strict=True)
-        ],
-        "kendall_without": found.kendall,
-        "log_likelihood_without": found.plain_log_likelihood,
-        "flips_as": "two verdicts",
-    }
+    effects = tuple(
+        CovariateEffect(name, *map(finite_or_none, row))
+        for name, row in zip(found.names, zip(*(figure.tolist() for figure in figures), strict=True), strict=True)
+    )
     return with_intervals(
         found.ratings,
         data,
         options,
         refit=lambda drawn: covariates(data.select(drawn), table[drawn], names, ridge=ridge, errors="none").ratings,
         figures={"elo_without": found.plain.elo + anchor_shift(found.plain, options.anchors)},
-        more=facts,
+        findings=[CovariateEffects(effects, found.kendall, found.plain_log_likelihood), FlipsAs("two verdicts")],
     )
 
 
@@ -206,7 +209,7 @@ def by_trueskill(battles: Battles, judgments: Judgments, options: Options) -> Ra
         options,
         refit=lambda rows: trueskill(data.select(rows), seed=seed, shuffles=_FEW_SHUFFLES).ratings,
         figures={"mu": found.mu, "sigma": found.sigma},
-        more={"ties_left_out": found.ties},
+        findings=[TiesLeftOut(found.ties)],
     )
 
 
@@ -230,7 +233,7 @@ def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, optio
         options,
         refit=lambda rows: rates(data.select(rows)).ratings,
         figures={"win_rate": found.rate, "win_rate_se": found.se},
-        more={"notes": [apart]} if parts > 1 else None,
+        findings=[MethodNotes((apart,))] if parts > 1 else (),
     )
 
 

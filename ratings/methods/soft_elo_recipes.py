@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,19 @@ from venire.ratings.data.people import human_labels
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import (
+    ConformalCoverage,
+    JudgeByPeople,
+    MethodNotes,
+    ReliabilityCurve,
+    SignalAccuracy,
+    SoftEloByPeople,
+    SoftEloFit,
+)
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.soft_elo.conformal import leave_one_out_conformal
 from venire.ratings.soft_elo.cross_validation import (
+    Accuracy,
     LeaveOneOut,
     Unit,
     accuracy,
@@ -66,8 +75,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     found = soft_elo_panel(data, score, human, ridge=ridge, errors=errors_for(data, options))
     unit: Unit = "battle" if data.cluster is None else "instruction"
     held = leave_one_out(data, score, human, ridge=ridge, seed=options.seed, cluster=unit, by_judge=True)
-    figures, comparison = _against_people(held)
-    comparison["baselines"] = _baselines(data, score, human, ridge)
+    figures, held_out, conformal = _against_people(held)
     judges, judge_notes = _by_judge(found, data, score, human, judgment, ridge)
     shift = anchor_shift(found.ratings, options.anchors)
     figures = {name: column + shift for name, column in figures.items()}
@@ -80,14 +88,11 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
             soft_elo_panel(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none").ratings
         ),
         figures=figures,
-        more={
-            "beta": one,
-            "n_fit": found.n_fit,
-            "ece": found.ece,
-            "notes": [*found.warnings, *held.warnings, *judge_notes],
-            **comparison,
-            "judges_by_people": judges,
-        },
+        findings=[
+            SoftEloFit(one, found.n_fit, found.ece),
+            MethodNotes((*found.warnings, *held.warnings, *judge_notes)),
+            SoftEloByPeople(held_out, conformal, _baselines(data, score, human, ridge), judges),
+        ],
     )
     return replace(rated, judges=tuple(judge.judge for judge in found.judges), judge_figures=_judge_figures(found))
 
@@ -122,16 +127,14 @@ def _judge_figures(found: SoftEloPanel) -> dict[str, NDArray[np.float64]]:
 
 def _baselines(
     data: Comparisons, score: NDArray[np.float64], human: NDArray[np.float64], ridge: float
-) -> dict[str, Any] | None:
+) -> SignalAccuracy | None:
     """Each way of using the judges, every model left out in turn: hard, scaled, smoothed and soft; None if too few."""
     try:
         found = baselines(data, score, human, ridge=ridge, by_judge=True)
     except InputError:
         return None
-    return {
-        "confidence": found.confidence,
-        **{name: asdict(found.accuracy[name]) for name in ("hard", "scaled-hard", "smoothed", "soft")},
-    }
+    ways = (found.accuracy[name] for name in ("hard", "scaled-hard", "smoothed", "soft"))
+    return SignalAccuracy(found.confidence, *ways)
 
 
 def _by_judge(
@@ -141,8 +144,8 @@ def _by_judge(
     human: NDArray[np.float64],
     judgment: NDArray[np.intp],
     ridge: float,
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """What is known of each judge beside people, as plain JSON values, and notes on judges who cannot be held out."""
+) -> tuple[tuple[JudgeByPeople, ...], list[str]]:
+    """What is known of each judge beside people, and notes on judges who cannot be held out."""
     rows, notes, codes = [], [], judge_codes(data)
     for judge in found.judges:
         own = np.flatnonzero(codes == (data.judges.index(judge.judge) if data.judges else 0))
@@ -153,35 +156,37 @@ def _by_judge(
             notes.append(f"{judge.judge}: too few models have its scores and votes of people to leave one out")
         trust = judge.reliability
         rows.append(
-            {
-                "judge": judge.judge,
-                "beta": judge.fit.beta,
-                "beta_se": judge.fit.se,
-                "n_fit": judge.fit.n_fit,
-                "battles": len(np.unique(judgment[own[~np.isnan(score[own])]])),
-                "ece": trust.ece,
-                "leave_one_out": against,
-                "reliability": {
-                    "battles": trust.battles,
-                    "agreement": trust.agreement,
-                    "trend": trust.trend,
-                    "predicted": trust.predicted.tolist(),
-                    "observed": trust.observed.tolist(),
-                    "score": trust.size.tolist(),
-                    "count": trust.count.tolist(),
-                },
-                "warnings": list(judge.warnings),
-            }
+            JudgeByPeople(
+                judge=judge.judge,
+                beta=judge.fit.beta,
+                beta_se=judge.fit.se,
+                n_fit=judge.fit.n_fit,
+                battles=len(np.unique(judgment[own[~np.isnan(score[own])]])),
+                ece=trust.ece,
+                leave_one_out=against,
+                reliability=ReliabilityCurve(
+                    battles=trust.battles,
+                    agreement=trust.agreement,
+                    trend=trust.trend,
+                    predicted=trust.predicted.tolist(),
+                    observed=trust.observed.tolist(),
+                    score=trust.size.tolist(),
+                    count=trust.count.tolist(),
+                ),
+                warnings=tuple(judge.warnings),
+            )
         )
-    return rows, notes
+    return tuple(rows), notes
 
 
-def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]], dict[str, Any]]:
+def _against_people(
+    held: LeaveOneOut,
+) -> tuple[Mapping[str, NDArray[np.float64]], Mapping[str, Accuracy] | None, ConformalCoverage | None]:
     """Each model's leave-one-out ratings by people and judge, and the interval calibrated on the others."""
     placed, anchors = held.judge["soft"], np.flatnonzero(held.anchor)
     figures = {"human_elo": held.human.elo, "placed_elo": placed.elo}
     if len(anchors) < 2:
-        return figures, {"leave_one_out": None, "conformal": None}
+        return figures, None, None
     # A model without which no beta is found has no rating, and no error that others could be held against.
     residual = held.residual("soft")[anchors]
     known = np.isfinite(residual)
@@ -196,19 +201,9 @@ def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]
         column = np.full(len(held.models), np.nan)
         column[anchors] = np.where(known & np.isfinite(bound), bound, np.nan)
         figures[name] = column
-    comparison = {
-        "leave_one_out": {
-            name: asdict(accuracy(held.human.elo[anchors], one.elo[anchors])) for name, one in held.judge.items()
-        },
-        "conformal": {
-            "alpha": found.alpha,
-            "expected": found.expected,
-            "observed": float(found.covers(held.human.elo[anchors])[known].mean()) if known.any() else None,
-            "n": found.n,
-            "warnings": list(found.warnings),
-        },
-    }
-    return figures, comparison
+    held_out = {name: accuracy(held.human.elo[anchors], one.elo[anchors]) for name, one in held.judge.items()}
+    observed = float(found.covers(held.human.elo[anchors])[known].mean()) if known.any() else None
+    return figures, held_out, ConformalCoverage(found.alpha, found.expected, observed, found.n, tuple(found.warnings))
 
 
 def _ridge(options: Options) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.inference.intervals import errors_for, with_intervals
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import ContradictedVotes, MethodNotes
 from venire.ratings.methods.methods import Method
 from venire.ratings.methods.pairwise_recipes import rate_by_component
 from venire.ratings.pairwise.components import weak_components
@@ -56,7 +56,8 @@ def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated
     if not any(unproved):
         return found
     late = f"the orders of {sum(unproved)} of {len(unproved)} draws are not proved: intervals of ranks may be too wide"
-    return replace(found, diagnostics={**found.diagnostics, "notes": [*found.diagnostics["notes"], late]})
+    noted = [replace(one, notes=(*one.notes, late)) if isinstance(one, MethodNotes) else one for one in found.findings]
+    return replace(found, findings=tuple(noted))
 
 
 def by_votes(method: Callable[[Votes], Order], battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -89,7 +90,7 @@ def with_rank_intervals(
     """An order as leaderboard entries: positions without Elo points, since an order is not a scale.
 
     Under `options.replicates` rows, or whole clusters if there are any, are resampled, and `refit` orders the models by
-    each draw; without either there are no intervals of ranks. `notes` are added to the diagnostics.
+    each draw; without either there are no intervals of ranks. `notes` are among the findings.
     """
     size, known = len(order.models), np.isfinite(order.position)
     drawn, places, errors = None, None, "none"
@@ -128,7 +129,7 @@ def with_rank_intervals(
             {"group": 1, "models": int(known.sum()), "judgments": len(data), **_errors_reason(order, options, drawn)},
         ),
         without_estimate=0 if drawn is None else drawn.without_estimate,
-        diagnostics=order_facts(order, [*_component_notes(data, known), *notes]),
+        findings=(contradicted_votes(order), MethodNotes((*_component_notes(data, known), *notes))),
         position=order.position,
     )
 
@@ -161,17 +162,16 @@ def _errors_reason(order: Order, options: Options, drawn: OrderDraws | None) -> 
     return {}
 
 
-def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
-    """The diagnostics of an order, as plain JSON values."""
+def contradicted_votes(order: Order) -> ContradictedVotes:
+    """What an order costs, without a number of equal orders that JSON readers cannot hold."""
     count = order.optimal_orders
-    return {
-        "order": list(order.order),
-        "cost": order.cost,
-        "lower_bound": order.lower_bound,
-        "proved": order.proved,
-        "optimal_orders": count if count is None or count <= _MAX_COUNTED else None,
-        "notes": notes,
-    }
+    return ContradictedVotes(
+        order=tuple(order.order),
+        cost=order.cost,
+        lower_bound=order.lower_bound,
+        proved=order.proved,
+        optimal_orders=count if count is None or count <= _MAX_COUNTED else None,
+    )
 
 
 KEMENY = Method(
@@ -225,11 +225,11 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
         return with_intervals(ratings, part, options, refit=refit)
 
     rated = rate_by_component(found.data, options, rate_group)
-    facts = {**rated.diagnostics, "notes": list(found.notes)}
+    findings = [*rated.findings, MethodNotes(tuple(found.notes))]
     if len(rated.groups) == 1:
         order = order_by_score("plackett-luce", ballot_votes(found.ballots), rated.ratings.logits, "logit")
-        facts |= order_facts(order, list(found.notes))
-    return replace(rated, diagnostics=facts)
+        findings.append(contradicted_votes(order))
+    return replace(rated, findings=tuple(findings))
 
 
 MEDIAN_RANK = Method(

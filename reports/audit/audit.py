@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.reports.audit import bias, coverage, fit, influence, panel
@@ -20,10 +18,12 @@ from venire.reports.audit.finding import Case, Check, Finding
 from venire.reports.board.source_sections import source_sections
 from venire.reports.chart_data import ChartSource
 from venire.reports.charts import draw_kind
+from venire.reports.json_values import json_values
 from venire.reports.plots import verdict_charts
 from venire.reports.sections import Block, Column, Gap, Paragraph, Severity, TextTable
 from venire.reports.tables import RowTable
 from venire.reports.wording import counted
+from venire.storage.transfer.formats.source import ImportReading, TableReading
 
 Word = Literal["worry", "unsure", "fine", "not made"]
 """What a finding comes to; `unsure` is a figure beyond its threshold that is no worry, such as one within chance."""
@@ -56,7 +56,7 @@ class Audit(RowTable):
     instructions: int
     level: float
     seed: int
-    source: Mapping[str, Any] = field(default_factory=dict)
+    source: TableReading | ImportReading | None = None
     note: str | None = None
     evidence: ChartSource | None = field(default=None, compare=False, repr=False)
 
@@ -88,7 +88,7 @@ class Audit(RowTable):
             yield Paragraph(f"{worries} of {made} checks {'worries' if worries == 1 else 'worry'}: {names}")
         else:
             yield Paragraph(f"none of {made} checks worries" if made else "no check could be made")
-        if self.source:
+        if self.source is not None:
             yield from source_sections(self.source)
         if self.note:
             yield Paragraph(f"note: {self.note}")
@@ -136,7 +136,7 @@ class Audit(RowTable):
             }
             for one in self.findings
         ]
-        shown: dict[str, Any] = _plain(
+        shown: dict[str, Any] = json_values(
             {
                 "verdicts": self.verdicts,
                 "rows": self.rows,
@@ -145,7 +145,7 @@ class Audit(RowTable):
                 "instructions": self.instructions,
                 "level": self.level,
                 "seed": self.seed,
-                "source": self.source or None,
+                "source": self.source,
                 "note": self.note,
                 "worries": [one.check for one in self.worries],
                 "findings": findings,
@@ -187,7 +187,7 @@ def audit(
     *,
     origins: Collection[Origin] = (),
     checks: Collection[str] = (),
-    source: Mapping[str, Any] | None = None,
+    source: TableReading | ImportReading | None = None,
     note: str | None = None,
     evidence: ChartSource | None = None,
 ) -> Audit:
@@ -207,7 +207,7 @@ def audit(
         instructions=len(battles.instructions),
         level=case.options.level,
         seed=case.options.seed,
-        source=source or {},
+        source=source,
         note=note,
         evidence=evidence,
     )
@@ -218,18 +218,6 @@ def chosen_checks(names: Collection[str]) -> list[Check]:
     if unknown := [name for name in names if name not in CHECKS]:
         raise InputError(f"there is no check {unknown[0]!r}; there are: {', '.join(CHECKS)}")
     return [one for name, one in CHECKS.items() if not names or name in names]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return round(value, 6) if math.isfinite(value) else None
-    return value
 
 
 CHECKS: dict[str, Check] = {

@@ -61,7 +61,7 @@ def audited(
     if case.seconds is not None:
         evidence = replace(evidence, in_time=partial(in_order_of, case.battles, case.seconds, case.battles.peers))
     return audit_case(
-        case, origins=verdicts.origins, checks=checks, source=verdicts.facts, note=verdicts.note, evidence=evidence
+        case, origins=verdicts.origins, checks=checks, source=verdicts.source, note=verdicts.note, evidence=evidence
     )
 
 

@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from venire.arena.wording import interval_text
 from venire.ratings.judges.consistency import JudgeConsistency
+from venire.reports.board.diagnostics import Diagnostics
+from venire.reports.board.model_rows import ModelRow
 from venire.reports.chart_data import ChartSource
 from venire.reports.charts import draw_kind
 from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
+from venire.reports.json_values import json_values
 from venire.reports.plots import board_charts
 from venire.reports.sections import Block, Paragraph, TextTable, columns_of
 from venire.reports.tables import RowTable
-from venire.reports.wording import elo_text, open_intervals_text, pairs_asked_text
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    """One model: its rating, standard error and interval in Elo points, None where no estimate exists.
-
-    A model that won or lost everything has no rating, and an interval with one end. `logit` is the rating in log odds,
-    `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is best), `battles` the number of its
-    judgments. Models of one `tier` are not separated from the tier's first; `best` is the probability that the model's
-    true rating is the highest. `group` counts from 1 and is None where all models were rated together; `reference` is a
-    rating known in advance; `figures` are specific to the method. `position` is the place in the order of a method that
-    gives an order, equal models at their mean; otherwise None. `accuracy` is the share of attempted answers that were
-    graded correct, with its interval, and `not_attempted` the share of graded answers that were not attempted.
-    """
-
-    model: str
-    elo: float | None
-    logit: float | None
-    lo: float | None
-    hi: float | None
-    se: float | None
-    rank_lo: int | None
-    rank_hi: int | None
-    battles: int
-    tier: int | None = None
-    best: float | None = None
-    group: int | None = None
-    reference: float | None = None
-    position: float | None = None
-    accuracy: float | None = None
-    accuracy_lo: float | None = None
-    accuracy_hi: float | None = None
-    not_attempted: float | None = None
-    figures: Mapping[str, float | None] = field(default_factory=dict)
+from venire.reports.wording import elo_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +36,7 @@ class Board(RowTable):
     verdicts: str | None
     models: tuple[ModelRow, ...]
     judges: tuple[JudgeConsistency, ...]
-    diagnostics: Mapping[str, Any]
+    diagnostics: Diagnostics
     judge_figures: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     ordered: bool = False
     grades: GradeBoard | None = None
@@ -82,7 +50,7 @@ class Board(RowTable):
         only under a method that gives an order, and `accuracy` only where it was graded; the board has `grades` only
         where there are grades.
         """
-        board = {
+        board: dict[str, Any] = {
             "method": self.method,
             "gauge": self.gauge,
             "verdicts": self.verdicts,
@@ -91,14 +59,14 @@ class Board(RowTable):
                 {**asdict(row), **{name: figure[row.judge] for name, figure in self.judge_figures.items()}}
                 for row in self.judges
             ],
-            "diagnostics": self.diagnostics,
+            "diagnostics": self.diagnostics.to_json(self.verdicts),
         }
         if self.grades is not None:
             board["grades"] = self.grades.to_json()
         if self.edits:
-            board["edits"] = [asdict(one) for one in self.edits]
-        rounded: dict[str, Any] = _rounded(board)
-        return rounded
+            board["edits"] = self.edits
+        document: dict[str, Any] = json_values(board)
+        return document
 
     @property
     def unrated(self) -> tuple[str, ...]:
@@ -123,7 +91,7 @@ class Board(RowTable):
 
         >>> board.plot("leaderboard").save("leaderboard.html")  # doctest: +SKIP
         """
-        level = self.diagnostics["level"]
+        level = self.diagnostics.level
         kinds = board_charts(self.rows(), self.judges, self.evidence, method=self.method, level=level)
         return draw_kind("this board", kind, kinds)
 
@@ -133,7 +101,7 @@ class Board(RowTable):
 
     def sections(self) -> list[Block]:
         """The models as a table with notes for notebooks."""
-        heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics['level']:g} %"]
+        heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics.level:g} %"]
         heads += ["rank", "judgments"]
         lines = [
             [f"{place}", row.model, *_html_figures(row, self.ordered), f"{row.battles}"]
@@ -147,13 +115,13 @@ class Board(RowTable):
             if any(column):
                 heads.append(name)
                 lines = [[*line, cell] for line, cell in zip(lines, column, strict=True)]
-        notes = [self.diagnostics["coins"]["says"]] if "coins" in self.diagnostics else []
-        notes += (self.diagnostics.get("source") or {}).get("notes", ())
+        facts = self.diagnostics
+        notes = [facts.coins_text] if facts.coins_text else []
+        notes += facts.source.notes if facts.source is not None else ()
         notes += [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
-        notes += [self.diagnostics["reason"]] if self.diagnostics["reason"] else []
-        notes += [said for said in (open_intervals_text(self.diagnostics), pairs_asked_text(self.diagnostics)) if said]
-        notes += self.diagnostics.get("notes", ())
-        notes += [f"no rating: {name}: {reason}" for name, reason in self.diagnostics["no_estimate"].items()]
+        notes += [text for text in (facts.reason, facts.open_intervals_text, facts.pairs_asked_text) if text]
+        notes += facts.notes
+        notes += [f"no rating: {name}: {reason}" for name, reason in facts.no_estimate.items()]
         if self.unrated:
             notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
         return [TextTable(columns_of(heads, lines)), *map(Paragraph, notes)]
@@ -182,7 +150,7 @@ def with_grades(board: Board, grades: GradeBoard) -> Board:
         return replace(board, grades=grades)
     rows = {row.model: row for row in table.models}
     models = board.models
-    if not models and not sum(board.diagnostics["statuses"].values()):
+    if not models and not board.diagnostics.counts.verdicts:
         models = tuple(ModelRow(name, *(None,) * 7, 0) for name in rows)
     graded = [
         replace(
@@ -215,13 +183,3 @@ def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:
     left_out = {name for name in ("group", "reference") if plain[name] is None} | (set() if ordered else {"position"})
     left_out |= {name for name in _OF_GRADES if plain[name] is None}
     return {**{key: value for key, value in plain.items() if key not in left_out}, **figures}
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 6) + 0.0 if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(entry) for entry in value]
-    return value

@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import get_args
 
-from venire.arena.battles import Battles
+import numpy as np
+
+from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
-from venire.arena.records import Origin
-from venire.ratings.data.judgments import Judgments
+from venire.arena.records import Origin, Status
+from venire.ratings.agreement.people_agreement import PeopleAgreement, people_agreement
+from venire.ratings.agreement.reference import Agreement, agreement
+from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
+from venire.ratings.data.statistics import FEWEST_FOR_CORRELATION
+from venire.ratings.data.validation import finite_or_none
+from venire.ratings.diagnostics.pair_coverage import pair_coverage
 from venire.ratings.inference.options import Options
-from venire.ratings.judges.consistency import consistency
+from venire.ratings.judges.consistency import Consistency, consistency
+from venire.ratings.judges.elo_from_consistency import EloFromConsistency, Score, elo_from_consistency
+from venire.ratings.judges.order_agreement import order_agreement
+from venire.ratings.methods.findings import FlipsAs
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
-from venire.ratings.pairwise.components import unrated
+from venire.ratings.pairwise.components import largest_group, ranked_values, unrated
+from venire.ratings.peers.peer_evaluation import PeerEvaluation, peer_evaluation
+from venire.ratings.voting.kemeny import kemeny_young
 from venire.reports.board.board import Board
 from venire.reports.board.diagnostics import (
-    agreement_facts,
-    agreement_with,
-    coin_facts,
-    count_facts,
-    elo_facts,
-    error_facts,
-    pair_facts,
-    peer_facts,
-    people_facts,
+    BootstrapDraws,
+    Diagnostics,
+    InputCounts,
+    JudgeJackknife,
+    PairsAsked,
+    ReferenceAgreement,
 )
 from venire.reports.board.model_rows import model_rows, outside_ratings
 from venire.reports.chart_data import ChartSource
 from venire.reports.wording import alike_text
+
+_SAME_UNIT = 1.5
+"""Ratings spread this many times as wide as the reference's, or as narrow, are in another unit than it."""
+
+_SECONDS = 1.0
+"""Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
 
 
 def build(
@@ -51,51 +69,48 @@ def build(
     alone in its group has no Elo. Raises `InputError` for verdicts of several origins or of none, for an unknown
     method, an option that it does not take or a column that it lacks, and for a table that cannot be read.
     """
-    chosen = options or Options()
+    chosen, known = options or Options(), reference or {}
     origin = _one_origin(battles, origins)
+    selected = select_verdicts(battles, chosen)
     judgments = merge_selected(battles, chosen)
     rated = rate(battles, method, chosen) if len(judgments) else _nothing(judgments)
-    judges = consistency(
-        battles,
-        families=families,
-        judge_families=judge_families,
-        elo=reference,
-        level=chosen.level,
-    )
-    met = agreement_with(rated, reference, chosen.level)
+    judges = consistency(battles, families=families, judge_families=judge_families, elo=reference, level=chosen.level)
+    met = _agreement(rated, known, chosen.level)
     measured = judges.judges if len(battles.status) else ()
+    units = "clusters" if judgments.clusters else "instructions"
+    coins = tuple(one for one in order_agreement(selected, level=chosen.level) if one.is_coin)
     return Board(
         method=method,
         gauge=rated.ratings.gauge,
         verdicts=origin,
-        models=model_rows(judgments, rated, reference or {}, outside_ratings(judgments, rated, chosen.level)),
+        models=model_rows(judgments, rated, known, outside_ratings(judgments, rated, chosen.level)),
         judges=measured,
         judge_figures=_judge_figures(rated, [row.judge for row in measured]),
         ordered=rated.position is not None,
         evidence=ChartSource(battles, method, chosen),
-        diagnostics={
-            "reason": None if len(judgments) else "there is no readable verdict to rate from",
-            **count_facts(battles, judgments, rated, chosen),
-            **error_facts(rated, chosen, judges, judgments),
-            "groups": [list(group) for group in rated.groups],
-            "pairs": pair_facts(judgments),
-            "fits": list(rated.fits),
-            "no_estimate": dict(rated.reasons),
-            **_with_notes(rated.diagnostics, alike_text(battles.models)),
-            "agreement": agreement_facts(met, origin, rated),
-            "agreement_reason": met.reason,
-            **elo_facts(judges, judge_elo or {}, origin),
-            **people_facts(judgments, battles.people, chosen),
-            **coin_facts(battles, chosen),
-            **peer_facts(judgments, select_verdicts(battles, chosen).ballots, battles.peers, chosen.level),
-        },
+        diagnostics=Diagnostics(
+            reason=None if len(judgments) else "there is no readable verdict to rate from",
+            counts=_counts(battles, selected, judgments, rated, chosen),
+            errors=_errors(rated, judgments, units),
+            cluster=units,
+            level=chosen.level,
+            degrees=finite_or_none(rated.ratings.degrees),
+            bootstrap=BootstrapDraws(chosen.replicates, rated.without_estimate, chosen.seed),
+            jackknife=JudgeJackknife(judges.left_out, judges.units, judges.level),
+            groups=rated.groups,
+            pairs=_pairs(judgments),
+            fits=rated.fits,
+            no_estimate=dict(rated.reasons),
+            findings=rated.findings,
+            alike=alike_text(battles.models),
+            agreement=_reference_agreement(met, origin, rated),
+            agreement_reason=met.reason,
+            elo_from_consistency=_judges_by_elo(judges, judge_elo or {}),
+            people_agreement=_people_agreement(judgments, battles.people, chosen.seed),
+            coins=coins,
+            peers=_peers(judgments, selected.ballots, battles.peers, chosen.level),
+        ),
     )
-
-
-def _with_notes(facts: Mapping[str, Any], *notes: str | None) -> dict[str, Any]:
-    """A method's diagnostics with more notes before its own."""
-    found = [note for note in notes if note]
-    return {**facts, "notes": [*found, *facts.get("notes", ())]} if found else dict(facts)
 
 
 def _one_origin(battles: Battles, origins: Collection[Origin]) -> str | None:
@@ -122,3 +137,103 @@ def _judge_figures(rated: Rated, judges: Sequence[str]) -> dict[str, dict[str, f
         }
         for name, column in rated.judge_figures.items()
     }
+
+
+def _counts(battles: Battles, selected: Battles, judgments: Judgments, rated: Rated, options: Options) -> InputCounts:
+    own = rated.finding(FlipsAs)
+    rows = judgments if own is None else merge_orders(selected, "none")
+    left_out = None
+    if options.own_votes == "exclude":
+        kept = select_verdicts(battles, replace(options, judge_weights={})) if options.judge_weights else selected
+        left_out = len(battles.status) - len(kept.status)
+    return InputCounts(
+        merge=rows.merge if rows.merged else "none",
+        flips_as=options.flips if own is None else own.flips_as,
+        judgments=len(rows),
+        statuses={status.name.lower(): int(np.count_nonzero(battles.status == status)) for status in Status},
+        ties=rows.ties,
+        flips=judgments.flips,
+        one_order=rows.one_order,
+        unreadable=rows.unreadable,
+        ballots=None if battles.ballots is None else len(battles.ballots),
+        own_left_out=left_out,
+        judge_weights=dict(sorted(options.judge_weights.items())) if options.judge_weights else None,
+    )
+
+
+def _errors(rated: Rated, judgments: Judgments, units: str) -> str:
+    # Independent rows are resampled one by one, but a ballot is resampled as a whole.
+    return rated.ratings.errors.replace("instructions", units if judgments.clustered else "ballots")
+
+
+def _pairs(judgments: Judgments) -> PairsAsked:
+    data = judgments.comparisons()
+    possible = len(data.models) * (len(data.models) - 1) // 2
+    if not len(data):
+        return PairsAsked(0, possible, None)
+    found = pair_coverage(data)
+    return PairsAsked(found.seen, possible, finite_or_none(found.balance))
+
+
+def _agreement(rated: Rated, reference: Mapping[str, float], level: float) -> Agreement:
+    """Agreement with the reference within the largest rated group: differences between groups are unknown.
+
+    For an order, negated places are compared with the reference, so that higher is better.
+    """
+    if not reference:
+        return Agreement(None, None, None, 0, "no reference ratings are known")
+    if largest_group(rated) is None:
+        return Agreement(None, None, None, 0, "no model could be rated")
+    return agreement(ranked_values(rated), reference, level=level)
+
+
+def _reference_agreement(met: Agreement, origin: str | None, rated: Rated) -> ReferenceAgreement | None:
+    """The figures that have a meaning; of an order those of ranks alone, as places are not ratings."""
+    if met.spread is None:
+        return None
+    ordered, kinds = rated.position is not None, ("pearson", "spearman", "kendall")
+    same = not ordered and 1.0 / _SAME_UNIT <= met.spread <= _SAME_UNIT
+    return ReferenceAgreement(
+        pearson=None if ordered else met.pearson,
+        spearman=met.spearman,
+        kendall=met.kendall,
+        mae=met.mae if same else None,
+        mae_line=None if ordered else met.mae_line,
+        spread=None if ordered else met.spread,
+        models=met.models,
+        intervals={
+            name: interval
+            for name, interval in met.intervals.items()
+            if name in kinds and (name != "pearson" or not ordered)
+        },
+        level=met.level,
+        group=largest_group(rated) if len(rated.groups) > 1 else None,
+        verdicts=origin,
+    )
+
+
+def _judges_by_elo(judges: Consistency, elo: Mapping[str, float]) -> tuple[EloFromConsistency, ...]:
+    """How well each score of the judges predicts their own Elo; empty where too few judges have an Elo."""
+    if sum(row.judge in elo for row in judges.judges) < FEWEST_FOR_CORRELATION:
+        return ()
+    return tuple(elo_from_consistency(judges, elo, score=score) for score in get_args(Score))
+
+
+def _people_agreement(judgments: Judgments, people: Battles | None, seed: int) -> PeopleAgreement | None:
+    if people is None or not (len(people.label) and judgments.instructions):
+        return None
+    return people_agreement(judgments, people, seed=seed)
+
+
+def _peers(
+    judgments: Judgments, ballots: Ballots | None, peers: Mapping[str, str], level: float
+) -> PeerEvaluation | None:
+    """What models that judge say of themselves; None unless two judges are models and one of them judged itself."""
+    own = model_of_judge(judgments.judges, judgments.models, peers)
+    there = own[np.unique(judgments.judge)]
+    judge = own[judgments.judge]
+    itself = (judge == judgments.model_a) | (judge == judgments.model_b)
+    if np.count_nonzero(there >= 0) < 2 or not itself.any():
+        return None
+    given = judgments if ballots is None else ballots
+    return peer_evaluation(given, partial(kemeny_young, seconds=_SECONDS), peers=peers, micro=False, level=level)

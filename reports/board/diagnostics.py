@@ -1,41 +1,267 @@
-"""What a reader needs to doubt a board."""
+"""What a reader needs to doubt a board: a record for each diagnostic, and the one document of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from functools import partial
-from typing import Any, get_args
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from venire.arena.battles import Ballots, Battles
-from venire.arena.records import Status
+from venire.arena.records import Origin
 from venire.ratings.agreement.chance_corrected import FEWEST_DRAWN, Coefficient
-from venire.ratings.agreement.people_agreement import JudgeAndPeople, people_agreement
-from venire.ratings.agreement.reference import Agreement, agreement
-from venire.ratings.data.judgments import Judgments, merge_orders
-from venire.ratings.data.models import model_of_judge
-from venire.ratings.data.result import Rated
-from venire.ratings.data.statistics import FEWEST_FOR_CORRELATION
-from venire.ratings.data.validation import finite_or_none
-from venire.ratings.diagnostics.pair_coverage import pair_coverage
-from venire.ratings.inference.options import Options
-from venire.ratings.judges.consistency import Consistency
-from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
-from venire.ratings.judges.order_agreement import order_agreement
-from venire.ratings.methods.methods import select_verdicts
-from venire.ratings.pairwise.components import largest_group, ranked_values
-from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
-from venire.ratings.voting.kemeny import kemeny_young
-from venire.reports.wording import coins_text
-
-_SAME_UNIT = 1.5
-"""Ratings spread this many times as wide as the reference's, or as narrow, are in another unit than it."""
+from venire.ratings.agreement.people_agreement import JudgeAndPeople, PeopleAgreement
+from venire.ratings.data.result import Record, record_of
+from venire.ratings.judges.elo_from_consistency import EloFromConsistency
+from venire.ratings.judges.order_agreement import OrderAgreement
+from venire.ratings.methods.findings import MethodNotes
+from venire.ratings.peers.peer_evaluation import PeerEvaluation, PeerRow
+from venire.reports.figures import FigureResults
+from venire.reports.json_values import OPTIONAL, flat_values, json_values
+from venire.reports.wording import coins_text, open_intervals_text, pairs_asked_text
+from venire.storage.transfer.formats.source import ImportReading, TableReading
 
 
-_SECONDS = 1.0
-"""Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
+@dataclass(frozen=True, slots=True)
+class InputCounts:
+    """Counts of the ratings' input: judgments, or verdicts where a method counts a flip as two; flips in both cases.
+
+    `statuses` counts all verdicts by status. `ballots` is None where there are none, `own_left_out` where judges' votes
+    on themselves were not left out, `judge_weights` where every judge has the same.
+    """
+
+    merge: str
+    flips_as: str
+    judgments: int
+    statuses: Mapping[str, int]
+    ties: int
+    flips: int
+    one_order: int
+    unreadable: int
+    ballots: int | None = field(default=None, metadata=OPTIONAL)
+    own_left_out: int | None = field(default=None, metadata=OPTIONAL)
+    judge_weights: Mapping[str, float] | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def verdicts(self) -> int:
+        """All verdicts, those that could not be read too."""
+        return sum(self.statuses.values())
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapDraws:
+    """Replicates drawn for intervals, and those of them without a finite estimate."""
+
+    replicates: int
+    without_estimate: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeJackknife:
+    """What intervals of judges leave out in turn."""
+
+    unit: str
+    units: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairsAsked:
+    """How many pairs were asked of how many, and their coverage: 1 where all were asked equally often."""
+
+    asked: int
+    possible: int
+    coverage: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAgreement:
+    """Agreement with known ratings, of the largest `group` where there are several; figures in another unit are None.
+
+    `intervals` are at `level`, by the name of the figure.
+    """
+
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None
+    mae: float | None
+    mae_line: float | None
+    spread: float | None
+    models: int
+    intervals: Mapping[str, tuple[float, float]]
+    level: float
+    group: int | None = field(metadata=OPTIONAL)
+    verdicts: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleVotes:
+    """A group of people by name, how many they are and what they gave."""
+
+    name: str
+    origin: Origin
+    annotators: int
+    votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceReading:
+    """How known ratings of a file, or of `people`, were used: those shared with the judged models, and the others."""
+
+    file: str | None
+    people: PeopleVotes | None = field(metadata=OPTIONAL)
+    ratings: int
+    shared: int
+    not_judged: tuple[str, ...]
+    not_rated: tuple[str, ...]
+    replaces: int
+
+
+def reference_reading(
+    ratings: Mapping[str, float],
+    models: Collection[str],
+    known: Mapping[str, float],
+    *,
+    file: str | None = None,
+    people: PeopleVotes | None = None,
+) -> ReferenceReading:
+    """How `ratings` of a file or of people are used beside the judged `models`; they replace those `known`."""
+    return ReferenceReading(
+        file=file,
+        people=people,
+        ratings=len(ratings),
+        shared=len(ratings.keys() & set(models)),
+        not_judged=tuple(sorted(ratings.keys() - set(models))),
+        not_rated=tuple(sorted(set(models) - ratings.keys())),
+        replaces=len(known),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """What was counted, how errors were computed, what the method found, and what judges agree with.
+
+    `errors` names how those of ratings were computed, over which `cluster`, with `degrees` of freedom (None: infinite
+    or unknown); `level` is that of all intervals. `groups` are models that were rated together, `fits` the facts of the
+    fit of each group, `no_estimate` why a model has no rating. `findings` are the method's own records
+    (`ratings.methods.findings`). `agreement` is that with known ratings, None with an `agreement_reason`. None, or
+    empty, is what does not apply: `alike` is a note on names of models, `coins` are judges not better than a coin,
+    `people` those whose votes are beside the verdicts and `people_agreement` what they agree on, `peers` are judges
+    that are models, `source` and `reference` say how files were used. `remarks` are notes of the reading of verdicts,
+    `figures` what was asked for beside the board.
+    """
+
+    reason: str | None
+    counts: InputCounts
+    errors: str
+    cluster: str
+    level: float
+    degrees: float | None
+    bootstrap: BootstrapDraws
+    jackknife: JudgeJackknife
+    groups: tuple[tuple[str, ...], ...]
+    pairs: PairsAsked
+    fits: tuple[Mapping[str, Any], ...]
+    no_estimate: Mapping[str, str]
+    findings: tuple[object, ...]
+    alike: str | None
+    agreement: ReferenceAgreement | None
+    agreement_reason: str | None
+    elo_from_consistency: tuple[EloFromConsistency, ...] = ()
+    people_agreement: PeopleAgreement | None = None
+    coins: tuple[OrderAgreement, ...] = ()
+    peers: PeerEvaluation | None = None
+    source: TableReading | ImportReading | None = None
+    reference: ReferenceReading | None = None
+    people: PeopleVotes | None = None
+    remarks: tuple[str, ...] = ()
+    figures: FigureResults = field(default_factory=FigureResults)
+
+    def finding(self, kind: type[Record]) -> Record | None:
+        """The method's record of a kind, None where it has none."""
+        return record_of(self.findings, kind)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the ratings, in sentences."""
+        own = self.finding(MethodNotes)
+        return (*([self.alike] if self.alike else []), *(own.notes if own else ()), *self.remarks)
+
+    @property
+    def coins_text(self) -> str | None:
+        """What is said of judges not better than a coin; None without any."""
+        return coins_text(self.coins)
+
+    @property
+    def open_intervals_text(self) -> str | None:
+        """What is said of bootstrap replicates without a finite estimate; None without any."""
+        return open_intervals_text(self.bootstrap.without_estimate, self.bootstrap.replicates)
+
+    @property
+    def pairs_asked_text(self) -> str | None:
+        """What is said of pairs that were not asked; None where all were."""
+        pairs = self.pairs
+        return pairs_asked_text(pairs.asked, pairs.possible, pairs.coverage, self.fits)
+
+    @property
+    def unbounded_text(self) -> str | None:
+        """What is said of coefficients of agreement with people that have no interval; None where all have one."""
+        found = self.people_agreement
+        if found is None:
+            return None
+        each = [one.kappa for one in (*found.judges, *found.annotators, *([found.together] if found.together else ()))]
+        unbounded = any(one.value is not None and None in (one.lo, one.hi) for one in (*each, found.alpha, found.among))
+        return _UNBOUNDED if unbounded else None
+
+    def to_json(self, verdicts: str | None) -> dict[str, Any]:
+        """The diagnostics as plain JSON values; `verdicts` is the origin of the verdicts."""
+        return dict(self._entries(verdicts))
+
+    def _entries(self, verdicts: str | None) -> Iterator[tuple[str, Any]]:
+        """Keys with values in the document's order; those of what does not apply are left out."""
+        yield "reason", self.reason
+        yield from json_values(self.counts).items()
+        for name in ("errors", "cluster", "level", "degrees", "bootstrap", "jackknife"):
+            yield name, json_values(getattr(self, name))
+        for name in ("groups", "pairs", "fits", "no_estimate"):
+            yield name, json_values(getattr(self, name))
+        yield from flat_values(self.findings).items()
+        of_method = self.alike is not None or self.finding(MethodNotes) is not None
+        if of_method:
+            yield "notes", list(self.notes)
+        yield "agreement", json_values(self.agreement)
+        yield "agreement_reason", self.agreement_reason
+        if self.elo_from_consistency:
+            yield (
+                "elo_from_consistency",
+                [{**json_values(one), "verdicts": verdicts} for one in self.elo_from_consistency],
+            )
+        people = json_values(self.people) if self.people is not None else {}
+        if self.people_agreement is not None:
+            yield "people", {**people, **self._people_agreement(self.people_agreement)}
+        if self.coins:
+            yield "coins", {"judges": json_values(self.coins), "says": self.coins_text}
+        if self.peers is not None:
+            yield "peers", _peers(self.peers)
+        if self.source is not None:
+            yield "source", json_values(self.source)
+        if self.reference is not None:
+            yield "reference", json_values(self.reference)
+        if self.people is not None and self.people_agreement is None:
+            yield "people", people
+        if self.remarks and not of_method:
+            yield "notes", list(self.notes)
+        yield from json_values(self.figures).items()
+
+    def _people_agreement(self, found: PeopleAgreement) -> dict[str, Any]:
+        note = self.unbounded_text
+        return {
+            "judges": [{"judge": one.judge, **_beside_people(one)} for one in found.judges],
+            "each": [{"annotator": one.judge, **_beside_people(one)} for one in found.annotators],
+            "together": None if found.together is None else _beside_people(found.together),
+            "alpha": _coefficient(found.alpha),
+            "alpha_among_people": _coefficient(found.among),
+            **({"note": note} if note else {}),
+        }
 
 
 _UNBOUNDED = (
@@ -44,177 +270,26 @@ _UNBOUNDED = (
 )
 
 
-def pair_facts(judgments: Judgments) -> dict[str, float | int | None]:
-    """How many pairs were asked of how many, and their coverage: 1 where all were asked equally often."""
-    data = judgments.comparisons()
-    possible = len(data.models) * (len(data.models) - 1) // 2
-    if not len(data):
-        return {"asked": 0, "possible": possible, "coverage": None}
-    found = pair_coverage(data)
-    return {"asked": found.seen, "possible": possible, "coverage": finite_or_none(found.balance)}
-
-
-def count_facts(battles: Battles, judgments: Judgments, rated: Rated, options: Options) -> dict[str, Any]:
-    """Counts of the ratings' input: judgments, or verdicts where a method counts a flip as two; flips in both cases."""
-    flips_as = rated.diagnostics.get("flips_as", options.flips)
-    rows = merge_orders(select_verdicts(battles, options), "none") if flips_as == "two verdicts" else judgments
-    return {
-        "merge": rows.merge if rows.merged else "none",
-        "flips_as": flips_as,
-        "judgments": len(rows),
-        "statuses": {status.name.lower(): int(np.count_nonzero(battles.status == status)) for status in Status},
-        "ties": rows.ties,
-        "flips": judgments.flips,
-        "one_order": rows.one_order,
-        "unreadable": rows.unreadable,
-        **({} if battles.ballots is None else {"ballots": len(battles.ballots)}),
-        **_voices(battles, options),
-    }
-
-
-def _voices(battles: Battles, options: Options) -> dict[str, Any]:
-    """Number of excluded verdicts, and the weights of judges; empty where every verdict counts once."""
-    found: dict[str, Any] = {}
-    if options.own_votes == "exclude":
-        kept = select_verdicts(battles, replace(options, judge_weights={}))
-        found["own_left_out"] = len(battles.status) - len(kept.status)
-    if options.judge_weights:
-        found["judge_weights"] = dict(sorted(options.judge_weights.items()))
-    return found
-
-
-def error_facts(rated: Rated, options: Options, judges: Consistency, judgments: Judgments) -> dict[str, Any]:
-    """How intervals were computed: those of ratings, by bootstrap or not, and those of judges, by jackknife."""
-    degrees, units = rated.ratings.degrees, "clusters" if judgments.clusters else "instructions"
-    # Independent rows are resampled one by one, but a ballot is resampled as a whole.
-    drawn = units if judgments.clustered else "ballots"
-    return {
-        "errors": rated.ratings.errors.replace("instructions", drawn),
-        "cluster": units,
-        "level": options.level,
-        "degrees": finite_or_none(degrees),
-        "bootstrap": {
-            "replicates": options.replicates,
-            "without_estimate": rated.without_estimate,
-            "seed": options.seed,
-        },
-        "jackknife": {"unit": judges.left_out, "units": judges.units, "level": judges.level},
-    }
-
-
-def agreement_with(rated: Rated, reference: Mapping[str, float] | None, level: float) -> Agreement:
-    """Agreement with the reference within the largest rated group: differences between groups are unknown.
-
-    For an order, negated places are compared with the reference, so that higher is better.
-    """
-    group = largest_group(rated)
-    if not reference:
-        return Agreement(None, None, None, 0, "no reference ratings are known")
-    if group is None:
-        return Agreement(None, None, None, 0, "no model could be rated")
-    return agreement(ranked_values(rated), reference, level=level)
-
-
-def agreement_facts(met: Agreement, origin: str | None, rated: Rated) -> dict[str, Any] | None:
-    if met.spread is None:
-        return None
-    placed = rated.position is not None  # places are not ratings: only their order can agree
-    same = not placed and 1.0 / _SAME_UNIT <= met.spread <= _SAME_UNIT
-    known = {name: interval for name, interval in met.intervals.items() if name in ("pearson", "spearman", "kendall")}
-    figures: dict[str, Any] = {
-        "pearson": None if placed else met.pearson,
-        "spearman": met.spearman,
-        "kendall": met.kendall,
-        "mae": met.mae if same else None,
-        "mae_line": None if placed else met.mae_line,
-        "spread": None if placed else met.spread,
-        "models": met.models,
-        "intervals": {name: list(one) for name, one in known.items() if name != "pearson" or not placed},
-        "level": met.level,
-    }
-    group = largest_group(rated)
-    if len(rated.groups) > 1 and group is not None:
-        figures["group"] = group
-    return {**figures, "verdicts": origin}
-
-
-def elo_facts(judges: Consistency, elo: Mapping[str, float], origin: str | None) -> dict[str, Any]:
-    """How well each score of the judges predicts their own Elo; empty where too few judges have an Elo."""
-    if sum(row.judge in elo for row in judges.judges) < FEWEST_FOR_CORRELATION:
-        return {}
-    found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
-    return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}
-
-
-def coin_facts(battles: Battles, options: Options) -> dict[str, Any]:
-    """The judges of the board that nothing shows to decide better than a coin; empty where there is none."""
-    coins = [one for one in order_agreement(select_verdicts(battles, options), level=options.level) if one.is_coin]
-    return {"coins": {"judges": [asdict(one) for one in coins], "says": coins_text(coins)}} if coins else {}
-
-
-def people_facts(judgments: Judgments, people: Battles | None, options: Options) -> dict[str, Any]:
-    """Agreement of judges with people's votes, as plain JSON values; empty where there are none."""
-    if people is None or not (len(people.label) and judgments.instructions):
-        return {}
-    found = people_agreement(judgments, people, seed=options.seed)
-    each = [one.kappa for one in (*found.judges, *found.annotators, *([found.together] if found.together else ()))]
-    unbounded = any(one.value is not None and None in (one.lo, one.hi) for one in (*each, found.alpha, found.among))
-    return {
-        "people": {
-            "judges": [{"judge": one.judge, **_beside_people(one)} for one in found.judges],
-            "each": [{"annotator": one.judge, **_beside_people(one)} for one in found.annotators],
-            "together": None if found.together is None else _beside_people(found.together),
-            "alpha": coefficient_json(found.alpha),
-            "alpha_among_people": coefficient_json(found.among),
-            **({"note": _UNBOUNDED} if unbounded else {}),
-        }
-    }
-
-
 def _beside_people(one: JudgeAndPeople) -> dict[str, Any]:
-    return {
-        "battles": one.battles,
-        "votes": one.votes,
-        "decided": one.decided,
-        "agreement": one.agreement,
-        "agreement_lo": one.agreement_lo,
-        "agreement_hi": one.agreement_hi,
-        "kappa": coefficient_json(one.kappa),
-    }
+    figures = {name: json_values(getattr(one, name)) for name in ("battles", "votes", "decided")}
+    figures |= {name: json_values(getattr(one, name)) for name in ("agreement", "agreement_lo", "agreement_hi")}
+    return {**figures, "kappa": _coefficient(one.kappa)}
 
 
-def coefficient_json(found: Coefficient) -> dict[str, Any]:
-    """A coefficient of agreement with its interval, as plain JSON values."""
-    return {"value": found.value, "lo": found.lo, "hi": found.hi, "items": found.items}
+def _coefficient(found: Coefficient) -> dict[str, Any]:
+    return {name: json_values(getattr(found, name)) for name in ("value", "lo", "hi", "items")}
 
 
-def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str, str], level: float) -> dict[str, Any]:
-    """`peers` as plain JSON values, where at least two judges are models and one of them judged itself; else empty."""
-    own = model_of_judge(judgments.judges, judgments.models, peers)
-    there = own[np.unique(judgments.judge)]
-    judge = own[judgments.judge]
-    itself = (judge == judgments.model_a) | (judge == judgments.model_b)
-    if np.count_nonzero(there >= 0) < 2 or not itself.any():
-        return {}
-    given = judgments if ballots is None else ballots
-    found = peer_evaluation(given, partial(kemeny_young, seconds=_SECONDS), peers=peers, micro=False, level=level)
-    return {
-        "peers": {
-            "unit": found.unit,
-            "level": found.level,
-            "left_out": found.left_out,
-            "held": list(found.held),
-            "models": [_peer_row(one) for one in found.models],
-            "warnings": list(found.warnings),
-        }
-    }
+def _peers(found: PeerEvaluation) -> dict[str, Any]:
+    known = {name: json_values(getattr(found, name)) for name in ("unit", "level", "left_out", "held")}
+    return {**known, "models": [json_values(_peer(one)) for one in found.models], "warnings": list(found.warnings)}
 
 
-def _peer_row(one: PeerRow) -> dict[str, Any]:
+def _peer(one: PeerRow) -> dict[str, Any]:
     gap, odds = one.gap, one.odds
     return {
         "model": one.model,
-        "judges": list(one.judges),
+        "judges": one.judges,
         "self_evaluation": one.self_evaluation,
         "peer_evaluation": one.peer_evaluation,
         "se_minus_pe": gap.value,

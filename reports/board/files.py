@@ -36,7 +36,7 @@ def read_files(source: VerdictSource, features: Sequence[str]) -> Verdicts:
     voted = _file_ballots(source, given)
     if voted is not None:
         pairs = to_battles(voted.ballots)
-        return Verdicts(replace(pairs, clustered=source.cluster != "none"), origins, facts=voted.facts())
+        return Verdicts(replace(pairs, clustered=source.cluster != "none"), origins, source=voted.reading())
     form = TABLE if source.cluster not in (None, "none") or features else source.form
     found: ImportedVerdicts | None = read_verdicts(
         source.paths,
@@ -49,7 +49,7 @@ def read_files(source: VerdictSource, features: Sequence[str]) -> Verdicts:
     if found is not None:
         both_bad = source.both_bad or "tie"
         battles = replace(found.fitted(both_bad), clustered=source.cluster is None)
-        return Verdicts(battles, origins, facts=found.facts(both_bad))
+        return Verdicts(battles, origins, source=found.reading(both_bad))
     if len(source.paths) > 1:
         raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")
     if source.both_bad is not None or source.baseline is not None:
@@ -65,7 +65,7 @@ def read_files(source: VerdictSource, features: Sequence[str]) -> Verdicts:
         cluster=source.cluster,
         features=[name for name in features if name != "position"],
     )
-    return Verdicts(table.battles, origins, facts=table.facts())
+    return Verdicts(table.battles, origins, source=table.reading())
 
 
 def _file_ballots(source: VerdictSource, given: Mapping[str, object]) -> BallotTable | None:

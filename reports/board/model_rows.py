@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,10 +14,43 @@ from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.one_sided import OneSided, one_sided
 from venire.ratings.pairwise.components import largest_group, strong_components_of
 from venire.ratings.pairwise.wins import win_counts
-from venire.reports.board.board import ModelRow
 
 _RATES = ("win-rate", "win-rate-balanced")
 """Methods whose Elo is performance against the field: a bound of the strength behind wins is not on that scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model: its rating, standard error and interval in Elo points, None where no estimate exists.
+
+    A model that won or lost everything has no rating, and an interval with one end. `logit` is the rating in log odds,
+    `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is best), `battles` the number of its
+    judgments. Models of one `tier` are not separated from the tier's first; `best` is the probability that the model's
+    true rating is the highest. `group` counts from 1 and is None where all models were rated together; `reference` is a
+    rating known in advance; `figures` are specific to the method. `position` is the place in the order of a method that
+    gives an order, equal models at their mean; otherwise None. `accuracy` is the share of attempted answers that were
+    graded correct, with its interval, and `not_attempted` the share of graded answers that were not attempted.
+    """
+
+    model: str
+    elo: float | None
+    logit: float | None
+    lo: float | None
+    hi: float | None
+    se: float | None
+    rank_lo: int | None
+    rank_hi: int | None
+    battles: int
+    tier: int | None = None
+    best: float | None = None
+    group: int | None = None
+    reference: float | None = None
+    position: float | None = None
+    accuracy: float | None = None
+    accuracy_lo: float | None = None
+    accuracy_hi: float | None = None
+    not_attempted: float | None = None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def model_rows(
@@ -30,28 +63,28 @@ def model_rows(
     rows = [
         ModelRow(
             model=name,
-            elo=finite_or_none(found.elo[place]),
-            logit=finite_or_none(found.logits[place]),
-            lo=finite_or_none(rated.lo[place]),
-            hi=finite_or_none(rated.hi[place]),
-            se=finite_or_none(rated.se[place]),
-            rank_lo=int(rated.rank_lo[place]) or None,
-            rank_hi=int(rated.rank_hi[place]) or None,
+            elo=finite_or_none(found.elo[code]),
+            logit=finite_or_none(found.logits[code]),
+            lo=finite_or_none(rated.lo[code]),
+            hi=finite_or_none(rated.hi[code]),
+            se=finite_or_none(rated.se[code]),
+            rank_lo=int(rated.rank_lo[code]) or None,
+            rank_hi=int(rated.rank_hi[code]) or None,
             battles=count[name],
-            tier=int(rated.tier[place]) or None,
-            best=finite_or_none(rated.best[place]),
-            group=int(rated.group[place]) if len(rated.groups) > 1 else None,
+            tier=int(rated.tier[code]) or None,
+            best=finite_or_none(rated.best[code]),
+            group=int(rated.group[code]) if len(rated.groups) > 1 else None,
             reference=reference.get(name),
-            position=None if rated.position is None else finite_or_none(rated.position[place]),
+            position=None if rated.position is None else finite_or_none(rated.position[code]),
             figures={
-                name: finite_or_none(column[place]) for name, column in rated.figures.items() if name != "position"
+                name: finite_or_none(column[code]) for name, column in rated.figures.items() if name != "position"
             },
         )
-        for place, name in enumerate(found.models)
+        for code, name in enumerate(found.models)
     ]
     rows = [_bounded(row, outside[row.model]) if row.model in outside and row.elo is None else row for row in rows]
     order = order_by_wins(judgments, rated)
-    return tuple(sorted(rows, key=lambda row: _place(row, outside.get(row.model), order.get(row.model, 0))))
+    return tuple(sorted(rows, key=lambda row: _sort_key(row, outside.get(row.model), order.get(row.model, 0))))
 
 
 def order_by_wins(judgments: Judgments, rated: Rated) -> Mapping[str, int]:
@@ -90,7 +123,7 @@ def _bounded(row: ModelRow, side: OneSided) -> ModelRow:
     return replace(row, lo=side.bound) if side.above else replace(row, hi=side.bound)
 
 
-def _place(row: ModelRow, side: OneSided | None, order: int) -> tuple[int, int, float, float, str]:
+def _sort_key(row: ModelRow, side: OneSided | None, order: int) -> tuple[int, int, float, float, str]:
     """Sort key: side of the rated models, rating, then position.
 
     Values that print alike are tied, since the last bits must not decide. Groups wholly above or below the largest one

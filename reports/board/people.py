@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from venire.arena.wording import few
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.people import split_people
 from venire.ratings.soft_elo.soft_elo import human_elo
+from venire.reports.board.diagnostics import ReferenceReading, reference_reading
 from venire.reports.board.source import VerdictSource
 from venire.reports.board.verdicts import People, Verdicts
 from venire.storage.read import frames
@@ -76,21 +76,12 @@ def people_of_table(found: Verdicts, human: str) -> Verdicts:
     return replace(found, battles=replace(battles, people=votes), people=people, groups=(human,))
 
 
-def ratings_by_people(people: People, found: Verdicts) -> tuple[dict[str, float], dict[str, Any]]:
-    """Ratings of the models that people voted on, by Bradley-Terry with a slight ridge, and facts about them."""
+def ratings_by_people(people: People, found: Verdicts) -> tuple[dict[str, float], ReferenceReading]:
+    """Ratings of the models that people voted on, by Bradley-Terry with a slight ridge, and how they are used."""
     votes = merge_orders(people.battles).comparisons()
     rated = human_elo(votes, votes.y, errors="none")
     elo = {name: float(value) for name, value in zip(rated.models, rated.elo, strict=True) if np.isfinite(value)}
     models = set(found.battles.models)
-    shared = elo.keys() & models
-    if models and not shared:
+    if models and not elo.keys() & models:
         raise InputError(f"{setting('reference')} {people.name}: people voted on none of the models that were judged")
-    return elo, {
-        "file": None,
-        "people": people.facts(),
-        "ratings": len(elo),
-        "shared": len(shared),
-        "not_judged": sorted(elo.keys() - shared),
-        "not_rated": sorted(models - shared),
-        "replaces": len(found.reference),
-    }
+    return elo, reference_reading(elo, models, found.reference, people=people.counts)

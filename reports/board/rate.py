@@ -13,6 +13,7 @@ from venire.arena.keywords import spelled_out
 from venire.arena.wording import few
 from venire.ratings.inference.options import Options
 from venire.reports.board.board import Board
+from venire.reports.board.diagnostics import ReferenceReading, reference_reading
 from venire.reports.board.files import read_files
 from venire.reports.board.people import people_as_reference, people_of_table, ratings_by_people, with_people
 from venire.reports.board.source import Rateable, SourceKeywords, VerdictSource, verdict_source
@@ -98,10 +99,10 @@ def read(source: VerdictSource, features: Sequence[str] = (), *, in_order: bool 
     if source.reference is None:
         return found
     if (people := people_as_reference(source, found)) is not None:
-        ratings, facts = ratings_by_people(people, found)
+        ratings, reading = ratings_by_people(people, found)
     else:
-        ratings, facts = _reference_ratings(source.reference, found.battles.models, found.reference)
-    return replace(found, reference=ratings, reference_facts=facts)
+        ratings, reading = _reference_ratings(source.reference, found.battles.models, found.reference)
+    return replace(found, reference=ratings, reference_reading=reading)
 
 
 def _read(source: VerdictSource, features: Sequence[str], in_order: bool) -> Verdicts:
@@ -125,25 +126,15 @@ def _read(source: VerdictSource, features: Sequence[str], in_order: bool) -> Ver
 
 def _reference_ratings(
     path: Path, models: Collection[str], known: Mapping[str, float]
-) -> tuple[dict[str, float], dict[str, Any]]:
-    """The ratings of a file, and facts about them: how many of `models` they cover, and which other models they name.
+) -> tuple[dict[str, float], ReferenceReading]:
+    """The ratings of a file, and how they are used beside `models`; `known` are those of a store, which they replace.
 
-    `known` are the ratings of a store, which these replace. Raises `InputError` where the file rates none of `models`,
-    and as `read_reference` does.
+    Raises `InputError` where the file rates none of `models`, and as `read_reference` does.
     """
     found = read_reference(path)
-    shared = found.keys() & set(models)
-    if models and not shared:
+    if models and not found.keys() & set(models):
         raise InputError(
             f"{path} rates none of the models that were judged; it rates {few(sorted(found))}; judged were "
             f"{few(sorted(models))}: give both the same names"
         )
-    facts = {
-        "file": str(path),
-        "ratings": len(found),
-        "shared": len(shared),
-        "not_judged": sorted(found.keys() - shared),
-        "not_rated": sorted(set(models) - shared),
-        "replaces": len(known),
-    }
-    return found, facts
+    return found, reference_reading(found, models, known, file=str(path))

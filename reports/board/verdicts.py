@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
 from venire.reports.board.board import Board, with_grades
 from venire.reports.board.build import build
+from venire.reports.board.diagnostics import PeopleVotes, ReferenceReading
 from venire.reports.board.stored_grades import StoredGrades
 from venire.reports.chart_data import ChartSource, Costs
 from venire.reports.comparison import Comparison
@@ -27,6 +27,7 @@ from venire.reports.edits import edit_contrasts
 from venire.reports.figures import Figures, figures_of
 from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import alike_text
+from venire.storage.transfer.formats.source import ImportReading, TableReading
 
 DEFAULT_METHOD = "bradley-terry"
 
@@ -54,19 +55,15 @@ class People:
     origin: Origin
     battles: Battles
 
-    def facts(self) -> dict[str, Any]:
-        """How many they are and what they gave, as plain JSON values."""
-        return {
-            "name": self.name,
-            "origin": self.origin.value,
-            "annotators": len(self.battles.judges),
-            "votes": len(self.battles.label),
-        }
+    @property
+    def counts(self) -> PeopleVotes:
+        """How many they are and what they gave."""
+        return PeopleVotes(self.name, self.origin, len(self.battles.judges), len(self.battles.label))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Verdicts and related data; `facts` describe how a file's rows were used, `reference_facts` how its ratings were.
+    """Verdicts and related data; `source` says how a file's rows were read, `reference_reading` how its ratings were.
 
     `ballots` are the verdicts of ballot judges next to those of pair judges, for methods that need ballots; `note`
     reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
@@ -83,8 +80,8 @@ class Verdicts:
     judge_families: Mapping[str, str] = field(default_factory=dict)
     judge_elo: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
-    facts: Mapping[str, Any] | None = None
-    reference_facts: Mapping[str, Any] | None = None
+    source: TableReading | ImportReading | None = None
+    reference_reading: ReferenceReading | None = None
     ballots: Battles | None = None
     note: str | None = None
     method: str = DEFAULT_METHOD
@@ -125,19 +122,19 @@ class Verdicts:
             judge_families=self.judge_families,
             judge_elo=self.judge_elo,
         )
-        board = replace(board, evidence=self.evidence(battles, board.method, options))
-        extra: dict[str, Any] = {"source": self.facts, "reference": self.reference_facts}
-        if self.people is not None:
-            extra["people"] = {**self.people.facts(), **(board.diagnostics.get("people") or {})}
-        notes = [] if self.note is None or needed else [self.note]
-        notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
-        notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
-        if notes:
-            extra["notes"] = [*board.diagnostics.get("notes", ()), *notes]
+        remarks = [] if self.note is None or needed else [self.note]
+        remarks += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
+        remarks += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
+        found = replace(
+            board.diagnostics,
+            source=self.source,
+            reference=self.reference_reading,
+            people=None if self.people is None else self.people.counts,
+            remarks=tuple(remarks),
+        )
         if figures is not None:
-            extra |= figures_of(battles, method, options, figures, self.reference)
-        more = {name: facts for name, facts in extra.items() if facts is not None}
-        board = replace(board, diagnostics={**board.diagnostics, **more}) if more else board
+            found = replace(found, figures=figures_of(battles, method, options, figures, self.reference))
+        board = replace(board, evidence=self.evidence(battles, board.method, options), diagnostics=found)
         if self.grades is None:
             return self._with_edits(board, options)
         board = with_grades(board, self.grades.board(options.level))
@@ -185,20 +182,20 @@ class Verdicts:
             options=options,
             families=self.families,
         )
-        more = {"people": people.facts(), **({"reference": self.reference_facts} if self.reference_facts else {})}
-        return replace(board, diagnostics={**board.diagnostics, **more})
+        found = replace(board.diagnostics, people=people.counts, reference=self.reference_reading)
+        return replace(board, diagnostics=found)
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
         self.refuse_grades_alone()
         known: dict[str, tuple[str, Mapping[str, float]]] = {}
         if self.reference.keys() & set(self.battles.models):
-            file = self.reference_facts["file"] if self.reference_facts is not None else "the store"
+            file = self.reference_reading.file if self.reference_reading is not None else "the store"
             known["reference"] = (f"ratings of {file}", self.reference)
         table = None if self.grades is None else self.grades.board(options.level).accuracy
         if table is not None and table.accuracy:
             known["accuracy"] = (f"grades by {table.protocol}", table.accuracy)
-        notes = [*(self.facts or {}).get("notes", ()), *filter(None, [alike_text(self.battles.models)])]
+        notes = [*(self.source.notes if self.source else ()), *filter(None, [alike_text(self.battles.models)])]
         return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
 
     def refuse_grades_alone(self) -> None:

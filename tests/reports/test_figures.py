@@ -19,7 +19,8 @@ from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.online import online_elo
-from venire.reports.figures import Figures, figures_of
+from venire.reports.figures import FigureResults, Figures, figures_of
+from venire.reports.json_values import json_values
 
 
 def campaign(slopes: tuple[float, ...] = (2.0, 1.0, 0.3, 1.0), repeats: int = 1, place: float = 0.0) -> Battles:
@@ -49,61 +50,59 @@ def campaign(slopes: tuple[float, ...] = (2.0, 1.0, 0.3, 1.0), repeats: int = 1,
 
 def found(asked: Figures, table: Battles | None = None, method: str = "bradley-terry", **options: Any) -> Any:
     figures = figures_of(table or campaign(), method, Options(**options), asked, {})
-    json.dumps(figures, allow_nan=False)
+    json.dumps(json_values(figures), allow_nan=False)
     return figures
 
 
 def test_nothing_is_made_that_is_not_asked_for() -> None:
-    assert found(Figures()) == {}
+    assert found(Figures()) == FigureResults()
 
 
 def test_held_out_figures_are_those_of_cross_validation() -> None:
-    shown = found(Figures(folds=5), seed=3)["prediction"]
-    rows = {one["method"]: one for one in shown["methods"]}
+    shown = found(Figures(folds=5), seed=3).prediction
+    rows = {one.method: one for one in shown.methods}
     data = merge_orders(campaign()).comparisons()
     for name, predict in (
         ("bradley-terry", predict_from_ratings(bradley_terry)),
         ("am-elo", predict_from_abilities(am_elo)),
     ):
         expected = evaluate(data, predict, folds=5, seed=3)
-        assert (rows[name]["mse"], rows[name]["auc"]) == pytest.approx((expected.mse, expected.auc))
-        assert rows[name]["log_loss"] == pytest.approx(expected.log_loss)
-    assert rows["am-elo"]["log_loss"] < rows["bradley-terry"]["log_loss"] < rows["even odds"]["log_loss"]
-    assert rows["even odds"]["log_loss"] == pytest.approx(np.log(2.0))
+        assert (rows[name].mse, rows[name].auc) == pytest.approx((expected.mse, expected.auc))
+        assert rows[name].log_loss == pytest.approx(expected.log_loss)
+    assert rows["am-elo"].log_loss < rows["bradley-terry"].log_loss < rows["even odds"].log_loss
+    assert rows["even odds"].log_loss == pytest.approx(np.log(2.0))
 
 
 def test_a_method_that_cannot_predict_is_named() -> None:
-    shown = found(Figures(folds=3), method="borda")["prediction"]
-    assert "no probability" in shown["left_out"]["borda"]
-    assert {one["method"] for one in shown["methods"]} == {"even odds", "elo", "m-elo", "am-elo"}
+    shown = found(Figures(folds=3), method="borda").prediction
+    assert "no probability" in shown.left_out["borda"]
+    assert {one.method for one in shown.methods} == {"even odds", "elo", "m-elo", "am-elo"}
 
 
 def test_a_judge_whose_verdicts_are_reversed_is_found_by_its_ability() -> None:
-    shown = found(Figures(steady=0.25))["robustness"]
-    assert (shown["perturbed"], shown["judges"], len(shown["methods"])) == (1, 4, 12)
-    flipped = {one["method"]: one for one in shown["methods"] if one["kind"] == "flip"}
-    assert flipped["am-elo"]["f1"] > 0.8
-    assert flipped["m-elo"]["f1"] is None
-    assert flipped["am-elo"]["inconsistency"] <= flipped["elo"]["inconsistency"]
+    shown = found(Figures(steady=0.25)).robustness
+    assert (shown.perturbed, shown.judges, len(shown.methods)) == (1, 4, 12)
+    flipped = {one.method: one for one in shown.methods if one.kind == "flip"}
+    assert flipped["am-elo"].f1 > 0.8
+    assert flipped["m-elo"].f1 is None
+    assert flipped["am-elo"].inconsistency <= flipped["elo"].inconsistency
 
 
 def test_a_contrast_is_a_difference_with_the_battles_that_it_needs() -> None:
-    shown = found(Figures(contrast=("m4", "m1"), half_width=5.0))["contrast"]
+    shown = found(Figures(contrast=("m4", "m1"), half_width=5.0)).contrast
     expected = difference(rate(campaign(), "bradley-terry", Options()).ratings, "m4", "m1")
-    assert (shown["difference"], shown["lo"], shown["hi"]) == pytest.approx(
-        (expected.estimate, expected.lo, expected.hi)
-    )
-    assert shown["battles_in_all"] > shown["battles_between"] > 0
-    assert found(Figures(contrast=("m4", "m1"), half_width=5000.0))["contrast"]["battles_between"] == 0
+    assert (shown.difference, shown.lo, shown.hi) == pytest.approx((expected.estimate, expected.lo, expected.hi))
+    assert shown.battles_in_all > shown.battles_between > 0
+    assert found(Figures(contrast=("m4", "m1"), half_width=5000.0)).contrast.battles_between == 0
 
 
 def test_battles_shown_often_in_each_order_are_audited_by_judge() -> None:
-    shown = found(Figures(positions=True), campaign(slopes=(1.0, 1.0), repeats=5, place=3.0))["positions"]["judges"]
-    assert [one["judge"] for one in shown] == ["j0", "j1"]
+    shown = found(Figures(positions=True), campaign(slopes=(1.0, 1.0), repeats=5, place=3.0)).positions.judges
+    assert [one.judge for one in shown] == ["j0", "j1"]
     for one in shown:
-        assert one["battles"] == 300
-        assert one["first"] > 0.85
-        assert one["by_order"] > 100
+        assert one.battles == 300
+        assert one.first > 0.85
+        assert one.by_order > 100
     with pytest.raises(InputError, match="plan repeats of both orders"):
         found(Figures(positions=True), campaign())
 

@@ -16,6 +16,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import methods
+from venire.ratings.methods.findings import ContradictedVotes
 from venire.ratings.pairwise.components import unrated
 from venire.reports.board.board import Board
 from venire.reports.board.build import build
@@ -24,7 +25,7 @@ from venire.reports.comparison import compare
 Table = Callable[..., Battles]
 
 ROWS = [("a", "b", "first", "x"), ("b", "c", "first", "x"), ("c", "a", "first", "y"), ("a", "c", "first", "z")]
-FACTS = {"order": ["b", "a", "c", "d"], "cost": 1.0, "lower_bound": 0.5, "proved": False, "optimal_orders": None}
+COST = ContradictedVotes(("b", "a", "c", "d"), cost=1.0, lower_bound=0.5, proved=False, optimal_orders=None)
 
 
 def by_place(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -32,7 +33,7 @@ def by_place(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     place = {"a": 2.5, "b": 1.0, "c": 2.5, "d": np.nan, "e": 4.0}
     blank = unrated(judgments.comparisons(), {"d": "took part in no readable judgment"})
     position = np.array([place[name] for name in blank.ratings.models])
-    return replace(blank, position=position, figures={"position": position, "points": -position}, diagnostics=FACTS)
+    return replace(blank, position=position, figures={"position": position, "points": -position}, findings=(COST,))
 
 
 def by_ability(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -68,7 +69,10 @@ def test_models_stand_by_position_where_there_is_no_rating(board: Callable[..., 
     assert document["models"][0]["elo"] is None
     assert document["models"][0]["points"] == -1
     assert document["models"][3]["position"] is None
-    assert {key: document["diagnostics"][key] for key in FACTS} == FACTS
+    assert (found.diagnostics.finding(ContradictedVotes), document["diagnostics"]["order"]) == (
+        COST,
+        ["b", "a", "c", "d"],
+    )
 
 
 def test_a_method_that_rates_has_no_position(board: Callable[..., Board]) -> None:

@@ -114,7 +114,7 @@ def _ratings(store: Path, campaign: str | None, method: str | None) -> list[dict
     from venire.reports.board.rate import rate
 
     board = rate(store, campaign=campaign, method=method)
-    more = {"method": board.method, "level": board.diagnostics["level"], "verdicts": board.verdicts}
+    more = {"method": board.method, "level": board.diagnostics.level, "verdicts": board.verdicts}
     return [{**row, **more} for row in board.rows()]
 
 

@@ -102,7 +102,7 @@ def rate(
     else:
         screen = console()
         show_board(screen, board)
-        show_figures(screen, board.diagnostics)
+        show_figures(screen, board.diagnostics.figures)
         if read_from.store is not None:
             show_pages_hint(console(stderr=True), read_from.store)
     if report is not None:

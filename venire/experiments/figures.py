@@ -22,7 +22,8 @@ from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
 from venire.ratings.data.statistics import kendall, norm, pearson, spearman
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.reports.board.board import Board, ModelRow
+from venire.reports.board.board import Board
+from venire.reports.board.model_rows import ModelRow
 from venire.session import Session
 from venire.simulation.judge import Profile
 
@@ -78,14 +79,14 @@ def figures(
     """
     board = session.board()
     rows = _largest(board)
-    statuses: Mapping[str, int] = board.diagnostics["statuses"]
+    statuses: Mapping[str, int] = board.diagnostics.counts.statuses
     asked = sum(statuses.values())
     return {
         **_of_models(rows, elo),
         **_of_intervals(rows, sorted(elo), truth),
         "unrated": float(len(elo) - len(rows)),
         **{name: _over_judges(board, name, slopes) for name in ("consistency", "decisive", "discrimination")},
-        "judgments": float(board.diagnostics["judgments"]),
+        "judgments": float(board.diagnostics.counts.judgments),
         "calls": float(session.spending.calls),
         "dollars": session.spending.nano / 1e9,
         "unreadable": 1.0 - statuses[Status.OK.name.lower()] / asked if asked else None,

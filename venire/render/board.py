@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from math import isfinite
 
 from rich.cells import cell_len
 from rich.console import Console
 
 from venire.arena.wording import few, interval_text, plain
+from venire.ratings.agreement.chance_corrected import Coefficient
+from venire.ratings.agreement.people_agreement import JudgeAndPeople, PeopleAgreement
+from venire.ratings.methods.findings import (
+    AbilitySign,
+    ConformalCoverage,
+    ContradictedVotes,
+    CovariateEffect,
+    CovariateEffects,
+    DroppedJudges,
+    JudgesWithoutAbility,
+    SoftEloByPeople,
+)
 from venire.ratings.methods.methods import METHODS
+from venire.ratings.peers.peer_evaluation import PeerEvaluation, SelfPeerGap
+from venire.ratings.peers.self_preference import SelfPreferenceOdds
 from venire.render.screen import FAILED, tabulate
 from venire.render.sections import show
-from venire.reports.board.board import Board, ModelRow
+from venire.reports.board.board import Board
+from venire.reports.board.diagnostics import (
+    Diagnostics,
+    InputCounts,
+    JudgeJackknife,
+    PeopleVotes,
+    ReferenceAgreement,
+    ReferenceReading,
+)
+from venire.reports.board.model_rows import ModelRow
 from venire.reports.board.source_sections import source_sections
 from venire.reports.grade_sections import edit_sections, grade_sections
 from venire.reports.sections import Gap
-from venire.reports.wording import counted, elo_text, open_intervals_text, pairs_asked_text
+from venire.reports.wording import counted, elo_text
 
 _NARROW = 111
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
@@ -39,30 +62,29 @@ _MAX_NAMED = 5
 def show_board(screen: Console, board: Board) -> None:
     """Models by rating and judges by consistency, with what a reader needs to doubt them."""
     facts = board.diagnostics
-    if board.grades is not None and not sum(facts["statuses"].values()):  # nobody has set one model above another
+    if board.grades is not None and not facts.counts.verdicts:  # nobody has set one model above another
         show(screen, grade_sections(board.grades))
         return
-    if not board.models and facts["reason"]:
-        screen.print(f"no ratings: {facts['reason']}")
+    if not board.models and facts.reason:
+        screen.print(f"no ratings: {facts.reason}")
         return
     if board.models:
         _show_models(screen, board)
-    if source := facts.get("source"):
-        show(screen, source_sections(source))
-    if reference := facts.get("reference"):
-        _show_reference(screen, reference)
+    if facts.source is not None:
+        show(screen, source_sections(facts.source))
+    if facts.reference is not None:
+        _show_reference(screen, facts.reference)
     _show_doubts(screen, board)
     _show_judges(screen, board)
-    if people := facts.get("people"):
-        show_people(screen, people)
-        _show_left_out(screen, facts)
-    elif facts.get("judges_by_people"):
-        _show_left_out(screen, facts)
+    if facts.people is not None:
+        show_people(screen, facts, facts.people)
+    if (by_people := facts.finding(SoftEloByPeople)) is not None:
+        _show_left_out(screen, by_people)
     _show_predictions(screen, board)
-    if peers := facts.get("peers"):
-        show_peers(screen, peers, board.verdicts)
+    if facts.peers is not None:
+        show_peers(screen, facts.peers, board.verdicts)
     if board.edits:
-        show(screen, [Gap(), *edit_sections(board.edits, facts["level"], board.verdicts)])
+        show(screen, [Gap(), *edit_sections(board.edits, facts.level, board.verdicts)])
     if board.grades is not None:
         show(screen, [Gap(), *grade_sections(board.grades)])
 
@@ -72,7 +94,7 @@ def _show_models(screen: Console, board: Board) -> None:
         "": [f"{place}" for place in range(1, len(board.models) + 1)],
         "model": [plain(row.model) for row in board.models],
         **_rating_column(board),
-        _percent(board.diagnostics["level"]): [_interval(board, row) for row in board.models],
+        _percent(board.diagnostics.level): [_interval(board, row) for row in board.models],
         "rank": [_ranks(row) for row in board.models],
         "judgments": [f"{row.battles}" for row in board.models],
     }
@@ -85,8 +107,8 @@ def _show_models(screen: Console, board: Board) -> None:
         columns["group"] = [f"{row.group or ''}" for row in board.models]
     shown = {head: cells for head, cells in columns.items() if any(cells)}
     title = f"Leaderboard   {board.method}   verdicts: {board.verdicts}"
-    if coins := board.diagnostics.get("coins"):
-        screen.print(f"WORRY: {plain(coins['says'])}", style=FAILED)
+    if (coins := board.diagnostics.coins_text) is not None:
+        screen.print(f"WORRY: {plain(coins)}", style=FAILED)
     tabulate(screen, list(shown), list(zip(*shown.values(), strict=True)), name=1, title=title)
 
 
@@ -101,106 +123,107 @@ def _show_doubts(screen: Console, board: Board) -> None:
     facts = board.diagnostics
     rated = f"{board.gauge}; errors: {_errors(facts)}; " if board.models else ""
     if board.ordered:  # an order has no gauge
-        rated = "" if facts["errors"] == "none" else f"ranks: {_errors(facts)}; "
+        rated = "" if facts.errors == "none" else f"ranks: {_errors(facts)}; "
     screen.print(
-        f"{_judgment_counts(facts)}; {rated}judges: {_jackknife(facts['jackknife'])}",
+        f"{_judgment_counts(facts.counts)}; {rated}judges: {_jackknife(facts.jackknife)}",
         style="dim",
     )
     show_method_notes(screen, facts)
-    fits = dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])
-    for note in [open_intervals_text(facts), pairs_asked_text(facts), *facts.get("notes", ()), *fits]:
+    fits = dict.fromkeys(fit.get("errors_reason") for fit in facts.fits)
+    for note in [facts.open_intervals_text, facts.pairs_asked_text, *facts.notes, *fits]:
         if note:
             screen.print(f"note: {note}")
-    for reason in dict.fromkeys(facts["no_estimate"].values()):
-        names = [plain(name) for name, why in facts["no_estimate"].items() if why == reason]
+    for reason in dict.fromkeys(facts.no_estimate.values()):
+        names = [plain(name) for name, why in facts.no_estimate.items() if why == reason]
         screen.print(f"no rating: {few(names)}: {reason}")
     if any(row.elo is None and (row.lo, row.hi) != (None, None) for row in board.models):
         screen.print(
-            f"over, under: one-sided {_percent(facts['level'])} bounds, opponents' ratings held",
+            f"over, under: one-sided {_percent(facts.level)} bounds, opponents' ratings held",
         )
     if board.unrated:
         # Without any rating a method of judges' abilities lacks their scale, which a prior of ratings does not give.
         takes = "ridge" in METHODS[board.method].options and any(row.elo is not None for row in board.models)
         method = "" if takes or board.method == "bradley-terry" else "--method bradley-terry "
         screen.print(f"{method}--ridge 0.1, a weak prior, gives every model a rating")
-    if conformal := facts.get("conformal"):
-        _show_conformal(screen, conformal)
-    if effects := facts.get("covariates"):
-        _show_covariates(screen, effects, facts["level"])
-    bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
+    by_people, effects = facts.finding(SoftEloByPeople), facts.finding(CovariateEffects)
+    if by_people is not None and by_people.conformal is not None:
+        _show_conformal(screen, by_people.conformal)
+    if effects is not None and effects.covariates:
+        _show_covariates(screen, effects.covariates, facts.level)
+    bad = {name: count for name, count in facts.counts.statuses.items() if count and name != "ok"}
     if bad:
         screen.print("not read: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in bad.items()))
-    if len(facts["groups"]) > 1:
+    if len(facts.groups) > 1:
         screen.print("no common estimate exists: these groups were rated apart")
-        for group in facts["groups"]:
+        for group in facts.groups:
             screen.print("  " + plain(", ".join(group)))
-    if agreement := facts["agreement"]:
-        screen.print(
-            f"agreement with the reference: {_format_agreement(agreement)}   verdicts: {agreement['verdicts']}"
-        )
+    if (agreement := facts.agreement) is not None:
+        screen.print(f"agreement with the reference: {_format_agreement(agreement)}   verdicts: {agreement.verdicts}")
     elif any(row.reference is not None for row in board.models):
-        screen.print(f"agreement with the reference: none: {facts['agreement_reason']}")
+        screen.print(f"agreement with the reference: none: {facts.agreement_reason}")
     screen.print()
 
 
-def _jackknife(facts: Mapping[str, Any]) -> str:
+def _jackknife(found: JudgeJackknife) -> str:
     """What judges' intervals rest on."""
-    few = f", fewer than {_FEW_UNITS}: rough" if facts["unit"] == "instruction" and facts["units"] < _FEW_UNITS else ""
-    return f"jackknife over {counted(facts['units'], facts['unit'])}{few}"
+    few = f", fewer than {_FEW_UNITS}: rough" if found.unit == "instruction" and found.units < _FEW_UNITS else ""
+    return f"jackknife over {counted(found.units, found.unit)}{few}"
 
 
-def _judgment_counts(facts: Mapping[str, Any]) -> str:
+def _judgment_counts(facts: InputCounts) -> str:
     """What the judgments were made from, and what of that decides nothing."""
-    counts = f"{facts['judgments']} judgments, {facts['ties']} ties"
-    if "ballots" in facts:
-        return f"pairs of {facts['ballots']} ballot{'' if facts['ballots'] == 1 else 's'}; {counts}"
-    if facts["merge"] == "none":
-        flips = f"; {facts['flips']} times the order turned the winner" if facts["flips"] else ""
-        return f"each verdict for itself; {facts['judgments']} verdicts, {facts['ties']} ties{flips}"
-    flips = f"{facts['flips']} flipped with the order"
-    flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
-    return f"{facts['merge']} of both orders; {counts}, {flips}"
+    counts = f"{facts.judgments} judgments, {facts.ties} ties"
+    if facts.ballots is not None:
+        return f"pairs of {facts.ballots} ballot{'' if facts.ballots == 1 else 's'}; {counts}"
+    if facts.merge == "none":
+        flips = f"; {facts.flips} times the order turned the winner" if facts.flips else ""
+        return f"each verdict for itself; {facts.judgments} verdicts, {facts.ties} ties{flips}"
+    flips = f"{facts.flips} flipped with the order"
+    flips += f", {facts.one_order} seen in one order only" if facts.one_order else ""
+    return f"{facts.merge} of both orders; {counts}, {flips}"
 
 
-def _format_agreement(agreement: Mapping[str, Any]) -> str:
+def _format_agreement(agreement: ReferenceAgreement) -> str:
     """Correlations with the reference with their intervals, and the error where it is in the reference's unit.
 
     Of an order there are those of ranks alone, since places are no ratings.
     """
     parts = []
     for name in ("pearson", "spearman", "kendall"):
-        if agreement[name] is not None:
-            lo, hi = agreement["intervals"].get(name, (None, None))
+        value: float | None = getattr(agreement, name)
+        if value is not None:
+            lo, hi = agreement.intervals.get(name, (None, None))
             between = f" ({words})" if (words := interval_text(lo, hi, ".2f")) else ""
-            parts.append(f"{name.capitalize()} {agreement[name]:.3f}{between}")
-    if agreement["mae"] is not None:
-        parts.append(f"MAE {agreement['mae']:.0f} Elo")
-    elif agreement["mae_line"] is not None:
-        wide = f"ratings spread {agreement['spread']:.1f} times as wide as the reference's"
-        parts.append(f"MAE after the best line {agreement['mae_line']:.3g} points ({wide})")
-    return f"{agreement['models']} models, " + ", ".join(parts)
+            parts.append(f"{name.capitalize()} {value:.3f}{between}")
+    if agreement.mae is not None:
+        parts.append(f"MAE {agreement.mae:.0f} Elo")
+    elif agreement.mae_line is not None:
+        wide = f"ratings spread {agreement.spread:.1f} times as wide as the reference's"
+        parts.append(f"MAE after the best line {agreement.mae_line:.3g} points ({wide})")
+    return f"{agreement.models} models, " + ", ".join(parts)
 
 
-def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:
+def _show_conformal(screen: Console, conformal: ConformalCoverage) -> None:
     """What intervals for people's ratings promise, beside what they held; and why one may not be believed."""
-    if conformal["expected"] is not None:
+    if conformal.expected is not None and conformal.observed is not None:
         screen.print(
-            f"conformal intervals: {conformal['observed']:.0%} of the models that people rated are within, "
-            f"{conformal['expected']:.0%} expected",
+            f"conformal intervals: {conformal.observed:.0%} of the models that people rated are within, "
+            f"{conformal.expected:.0%} expected",
             style="dim",
         )
-    for warning in conformal["warnings"]:
+    for warning in conformal.warnings:
         screen.print(f"note: {warning}")
 
 
-def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], level: float) -> None:
+def _show_covariates(screen: Console, effects: Sequence[CovariateEffect], level: float) -> None:
     """What each covariate is worth, in log odds a unit of it."""
     rows = [
         [
-            plain(one["name"]),
-            *(_signed(one[key]) for key in ("coefficient", "se")),
-            interval_text(one["lo"], one["hi"], ".3f"),
-            _number(one["p"]),
+            plain(one.name),
+            _signed(one.coefficient),
+            _signed(one.se),
+            interval_text(one.lo, one.hi, ".3f"),
+            _number(one.p),
         ]
         for one in effects
     ]
@@ -208,22 +231,22 @@ def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], leve
     tabulate(screen, ["covariate", "log odds", "se", _percent(level), "p"], rows)
 
 
-def _errors(facts: Mapping[str, Any]) -> str:
+def _errors(facts: Diagnostics) -> str:
     """How the errors of ratings were found."""
-    if facts["errors"] != "cluster":
-        return str(facts["errors"])
-    if facts["degrees"] is None:
+    if facts.errors != "cluster":
+        return facts.errors
+    if facts.degrees is None:
         return "none"
-    clusters = max((fit["clusters"] for fit in facts["fits"] if "clusters" in fit), default=facts["degrees"] + 1)
-    fitted = any((fit.get("lack_of_fit") or {}).get("widened", 1.0) > _WIDER for fit in facts["fits"])
-    return f"sandwich over {clusters:.0f} {facts['cluster']}" + (", with lack of fit between pairs" if fitted else "")
+    clusters = max((fit["clusters"] for fit in facts.fits if "clusters" in fit), default=facts.degrees + 1)
+    fitted = any((fit.get("lack_of_fit") or {}).get("widened", 1.0) > _WIDER for fit in facts.fits)
+    return f"sandwich over {clusters:.0f} {facts.cluster}" + (", with lack of fit between pairs" if fitted else "")
 
 
 def _interval(board: Board, row: ModelRow) -> str:
     """The interval of a rated model; a model without a rating has its one bound in the rating's column."""
     if row.elo is None:
         return ""
-    return interval_text(row.lo, row.hi) or ("no bound" if board.diagnostics["bootstrap"]["without_estimate"] else "")
+    return interval_text(row.lo, row.hi) or ("no bound" if board.diagnostics.bootstrap.without_estimate else "")
 
 
 def _ranks(row: ModelRow) -> str:
@@ -240,65 +263,69 @@ def _signed(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def show_method_notes(screen: Console, facts: Mapping[str, Any]) -> None:
+def show_method_notes(screen: Console, facts: Diagnostics) -> None:
     """The lines that a board's diagnostics ask for, as far as its method made them."""
-    if "own_left_out" in facts:
-        screen.print(f"left out: {facts['own_left_out']} verdicts of judges on themselves", style="dim")
-    if weights := facts.get("judge_weights"):
+    if facts.counts.own_left_out is not None:
+        screen.print(f"left out: {facts.counts.own_left_out} verdicts of judges on themselves", style="dim")
+    if weights := facts.counts.judge_weights:
         screen.print(f"weights: {few([f'{plain(name)} {weight:g}' for name, weight in weights.items()])}", style="dim")
-    if "cost" in facts:
-        _show_order(screen, facts)
-    if str(facts.get("sign", "")).startswith("undecided"):
-        screen.print(f"note: the sign of the abilities is {plain(str(facts['sign']))}")
-    unknown: Mapping[str, str] = facts.get("no_ability", {})
+    if (order := facts.finding(ContradictedVotes)) is not None:
+        _show_order(screen, order)
+    if (sign := facts.finding(AbilitySign)) is not None and sign.sign.startswith("undecided"):
+        screen.print(f"note: the sign of the abilities is {plain(sign.sign)}")
+    without = facts.finding(JudgesWithoutAbility)
+    unknown = without.no_ability if without is not None else {}
     for reason in dict.fromkeys(unknown.values()):
         names = [plain(name) for name, why in unknown.items() if why == reason]
         screen.print(f"no finite ability: {few(names)}: {plain(reason)}")
-    dropped = facts.get("dropped", ())
+    left_out = facts.finding(DroppedJudges)
+    dropped = left_out.dropped if left_out is not None else ()
     for one in dropped[:_MAX_NAMED]:
-        screen.print(f"left out: {plain(one['judge'])}: {plain(one['reason'])}")
+        screen.print(f"left out: {plain(one.judge)}: {plain(one.reason)}")
     if len(dropped) > _MAX_NAMED:
         screen.print(f"and {len(dropped) - _MAX_NAMED} more judges left out: all of them in `venire rate --json`")
 
 
-def _show_order(screen: Console, facts: Mapping[str, Any]) -> None:
-    text = "proved to be the least" if facts["proved"] else "not known to be the least"
-    count = facts["optimal_orders"]
+def _show_order(screen: Console, order: ContradictedVotes) -> None:
+    text = "proved to be the least" if order.proved else "not known to be the least"
+    count = order.optimal_orders
     orders = (
         "" if count is None else "; no other order costs as little" if count == 1 else f"; {count:,} orders cost it"
     )
     screen.print(
-        f"cost {facts['cost']:.10g}, the votes that this order contradicts, lower bound {facts['lower_bound']:.10g}: "
+        f"cost {order.cost:.10g}, the votes that this order contradicts, lower bound {order.lower_bound:.10g}: "
         f"{text}{orders}",
         style="dim",
     )
 
 
-def _show_reference(screen: Console, reference: Mapping[str, Any]) -> None:
+def _show_reference(screen: Console, reference: ReferenceReading) -> None:
     """One line on the ratings of a file: how many were used, and which could not be."""
-    shared = f"{reference['shared']} of its {reference['ratings']} models were judged"
-    where = reference["file"] or f"votes of {reference['people']['name']} ({reference['people']['origin']})"
+    shared = f"{reference.shared} of its {reference.ratings} models were judged"
+    where = reference.file or ""
+    if reference.people is not None:
+        where = f"votes of {reference.people.name} ({reference.people.origin.value})"
     line = f"reference: {plain(where)}, {shared}"
-    line += f" (not judged: {plain(few(reference['not_judged']))})" if reference["not_judged"] else ""
-    line += f"; no reference for {plain(few(reference['not_rated']))}" if reference["not_rated"] else ""
-    line += f"; in place of the store's {reference['replaces']} ratings" if reference["replaces"] else ""
+    line += f" (not judged: {plain(few(reference.not_judged))})" if reference.not_judged else ""
+    line += f"; no reference for {plain(few(reference.not_rated))}" if reference.not_rated else ""
+    line += f"; in place of the store's {reference.replaces} ratings" if reference.replaces else ""
     screen.print(line, style="dim")
 
 
-def show_peers(screen: Console, facts: Mapping[str, Any], verdicts: str | None) -> None:
+def show_peers(screen: Console, found: PeerEvaluation, verdicts: str | None) -> None:
     """What models that judge say of themselves, what the others say, and what their own verdicts move."""
-    models, level = facts["models"][:_MAX_PEERS], f"{100 * facts['level']:g} %"
-    positions = facts["unit"] == "positions"
+    models, level = found.models[:_MAX_PEERS], f"{100 * found.level:g} %"
+    positions = found.unit == "positions"
     places = 2 if positions else 3
     columns: list[tuple[str, list[str]]] = [
-        ("model", [plain(row["model"]) for row in models]),
-        ("by itself", [_fixed(row["self_evaluation"], places) for row in models]),
-        ("by others", [_fixed(row["peer_evaluation"], places) for row in models]),
-        ("gap", [_fixed(row["se_minus_pe"], places, "+") for row in models]),
-        (level, [_peer_interval(row, "se_minus_pe", places) for row in models]),
-        ("own odds", [_fixed(row["own_odds"], 2, "+") for row in models]),
-        (level, [_peer_interval(row, "own_odds", 2) for row in models]),
-        ("moved", [_fixed(row["sie_minus_sfe"], 2, "+") for row in models]),
+        ("model", [plain(row.model) for row in models]),
+        ("by itself", [_fixed(row.self_evaluation, places) for row in models]),
+        ("by others", [_fixed(row.peer_evaluation, places) for row in models]),
+        ("gap", [_fixed(row.gap.value, places, "+") for row in models]),
+        (level, [_between(row.gap, places) for row in models]),
+        ("own odds", [_fixed(row.odds.value, 2, "+") for row in models]),
+        (level, [_between(row.odds, 2) for row in models]),
+        ("moved", [_fixed(row.moved, 2, "+") for row in models]),
     ]
     wide = screen.width >= _NARROW
     shown = [(head, cells) for head, cells in columns if any(cells) and (wide or not head.startswith("by"))]
@@ -306,7 +333,7 @@ def show_peers(screen: Console, facts: Mapping[str, Any], verdicts: str | None) 
     screen.print()
     tabulate(screen, [head for head, _ in shown], cells, title=f"Judges on themselves   verdicts: {verdicts}")
     gap = "positions (1 is the best)" if positions else "share of points lost"
-    held = facts["held"]
+    held = found.held
     beyond = f"that and its taste for {plain(', '.join(held))}" if held else "that, and for what looks like its own"
     screen.print(
         f"gap: by itself less by others, {gap}; a sharp judge puts a good model, itself too, further ahead. "
@@ -314,10 +341,10 @@ def show_peers(screen: Console, facts: Mapping[str, Any], verdicts: str | None) 
         "moved: places by verdicts of models on themselves, below 0 to the better",
         style="dim",
     )
-    for reason in dict.fromkeys(row["own_odds_reason"] for row in facts["models"] if row["own_odds_reason"]):
-        names = [row["model"] for row in facts["models"] if row["own_odds_reason"] == reason]
+    for reason in dict.fromkeys(row.odds.reason for row in found.models if row.odds.reason):
+        names = [row.model for row in found.models if row.odds.reason == reason]
         screen.print(f"no own odds: {plain(few(names))}: {reason}", style="dim")
-    for warning in facts["warnings"]:
+    for warning in found.warnings:
         screen.print(f"note: {plain(warning)}")
 
 
@@ -327,13 +354,13 @@ def _fixed(value: float | None, places: int, sign: str = "") -> str:
     return f"{value:{sign}.{places}f}" if round(value, places) else f"{0:.{places}f}"
 
 
-def _peer_interval(row: Mapping[str, Any], name: str, places: int) -> str:
-    return interval_text(row[f"{name}_lo"], row[f"{name}_hi"], f".{places}f")
+def _between(found: SelfPeerGap | SelfPreferenceOdds, places: int) -> str:
+    return interval_text(found.lo, found.hi, f".{places}f")
 
 
 def _show_judges(screen: Console, board: Board) -> None:
     """A line a judge; on a narrow screen without intervals, errors and the share of first places."""
-    wide, level = screen.width >= _NARROW, _percent(board.diagnostics["level"])
+    wide, level = screen.width >= _NARROW, _percent(board.diagnostics.level)
     judges = sorted(board.judges, key=lambda row: -row.verdicts)[:_MAX_JUDGES]
     rows = sorted(judges, key=lambda row: row.judge)
     notes = list(dict.fromkeys(row.note for row in rows if row.note))
@@ -378,26 +405,30 @@ def _corrected(corrected: float | None, plain: float | None) -> str:
     return _number(plain if corrected is None else min(max(corrected, 0.0), 1.0))
 
 
-def show_people(screen: Console, people: Mapping[str, Any]) -> None:
+def show_people(screen: Console, facts: Diagnostics, people: PeopleVotes) -> None:
     """How judges and people agree on the battles that both saw, and people among themselves."""
-    judges = [one for one in people.get("judges", ()) if one["votes"]][:_MAX_JUDGES]
+    found = facts.people_agreement
+    judges = [one for one in (found.judges if found is not None else ()) if one.votes][:_MAX_JUDGES]
     screen.print()
-    if "judges" in people and not judges:
+    if found is None:
+        screen.print(_people_line(people), style="dim")
+        return
+    if not judges:
         screen.print(f"{_people_line(people)}: on none of the battles that were judged")
         return
     head = ["battles", "votes", "same winner", "95 %", "kappa", "95 %"]
-    if judges:
-        rows = [_beside(one["judge"], one) for one in judges]
-        _tabulate_known(screen, ["judge", *head], rows, f"Judges and people   votes: {people['origin']}")
-    if together := people.get("together"):
-        each = [_beside(one["annotator"], one) for one in people["each"]] if len(people["each"]) > 2 else []
-        rows = [*each, _beside("one beside another", together)]
+    rows = [_beside(one.judge, one) for one in judges]
+    _tabulate_known(screen, ["judge", *head], rows, f"Judges and people   votes: {people.origin.value}")
+    if found.together is not None:
+        each = [_beside(one.judge, one) for one in found.annotators] if len(found.annotators) > 2 else []
+        rows = [*each, _beside("one beside another", found.together)]
         screen.print()
         head[1] = "vote pairs"
-        _tabulate_known(screen, ["annotator", *head], rows, f"People and one another   votes: {people['origin']}")
-    screen.print(_people_line(people) + _alphas(people), style="dim")
-    if people.get("note"):
-        screen.print(f"note: {people['note']}")
+        title = f"People and one another   votes: {people.origin.value}"
+        _tabulate_known(screen, ["annotator", *head], rows, title)
+    screen.print(_people_line(people) + _alphas(found), style="dim")
+    if (unbounded := facts.unbounded_text) is not None:
+        screen.print(f"note: {unbounded}")
 
 
 def _tabulate_known(screen: Console, head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
@@ -406,53 +437,53 @@ def _tabulate_known(screen: Console, head: Sequence[str], rows: Sequence[Sequenc
     tabulate(screen, head, rows, title=title)
 
 
-def _beside(name: str, one: Mapping[str, Any]) -> list[str]:
+def _beside(name: str, one: JudgeAndPeople) -> list[str]:
     """A judge or an annotator beside people's votes: a row of cells."""
     return [
         plain(name),
-        f"{one['battles']}",
-        f"{one['votes']}",
-        _share(one["agreement"]),
-        interval_text(one["agreement_lo"], one["agreement_hi"], ".2f"),
-        _number(one["kappa"]["value"]),
-        interval_text(one["kappa"]["lo"], one["kappa"]["hi"], ".2f"),
+        f"{one.battles}",
+        f"{one.votes}",
+        _share(one.agreement),
+        interval_text(one.agreement_lo, one.agreement_hi, ".2f"),
+        _number(one.kappa.value),
+        interval_text(one.kappa.lo, one.kappa.hi, ".2f"),
     ]
 
 
-def _people_line(people: Mapping[str, Any]) -> str:
-    count = people["annotators"]
-    return f"{plain(people['name'])}: {people['votes']:,} votes of {count:,} annotator{'' if count == 1 else 's'}"
+def _people_line(people: PeopleVotes) -> str:
+    count = people.annotators
+    return f"{plain(people.name)}: {people.votes:,} votes of {count:,} annotator{'' if count == 1 else 's'}"
 
 
-def _alphas(people: Mapping[str, Any]) -> str:
+def _alphas(found: PeopleAgreement) -> str:
     """Krippendorff's alpha of judges and people together, and of people alone, where known."""
-    found = [
-        f"{name} {people[key]['value']:.2f}{_span_of(people[key])}"
-        for key, name in (("alpha", "judges and people"), ("alpha_among_people", "people alone"))
-        if people.get(key) and people[key]["value"] is not None
+    known = [
+        f"{name} {alpha.value:.2f}{_span_of(alpha)}"
+        for alpha, name in ((found.alpha, "judges and people"), (found.among, "people alone"))
+        if alpha.value is not None
     ]
-    return f"; Krippendorff's alpha: {', '.join(found)}" if found else ""
+    return f"; Krippendorff's alpha: {', '.join(known)}" if known else ""
 
 
-def _span_of(coefficient: Mapping[str, Any]) -> str:
-    between = interval_text(coefficient["lo"], coefficient["hi"], ".2f")
+def _span_of(coefficient: Coefficient) -> str:
+    between = interval_text(coefficient.lo, coefficient.hi, ".2f")
     return f" ({between})" if between else ""
 
 
-_SIGNALS = {"hard": "hard", "scaled-hard": "scaled", "smoothed": "smoothed", "soft": "soft"}
-"""Ways to use a judge, as `ratings.soft_elo.cross_validation.baselines` calls them, and heads of columns."""
+_SIGNALS = {"hard": "hard", "scaled_hard": "scaled", "smoothed": "smoothed", "soft": "soft"}
+"""Ways to use a judge, as fields of `SignalAccuracy`, and heads of columns."""
 
 
-def _show_left_out(screen: Console, facts: Mapping[str, Any]) -> None:
+def _show_left_out(screen: Console, by_people: SoftEloByPeople) -> None:
     """How far each way to use a judge is from people, every model left out in turn; all judges together come last."""
-    lines = [(one["judge"] or "the judge", one["leave_one_out"]) for one in facts.get("judges_by_people", ())]
+    lines = [(one.judge or "the judge", one.leave_one_out) for one in by_people.judges_by_people]
     if len(lines) > 1:
-        lines.append(("all together", facts["baselines"]))
+        lines.append(("all together", by_people.baselines))
     rows = [
         [
             plain(name),
-            *(f"{found[one]['mae']:.0f}" for one in _SIGNALS),
-            *(_number(found[one]["spearman"]) for one in ("hard", "soft")),
+            *(f"{getattr(found, one).mae:.0f}" for one in _SIGNALS),
+            *(_number(one.spearman) for one in (found.hard, found.soft)),
         ]
         for name, found in lines
         if found is not None
@@ -483,18 +514,18 @@ def _show_predictions(screen: Console, board: Board) -> None:
         "limit",
     ]
     rows = []
-    for one in board.diagnostics.get("elo_from_consistency", ()):
-        for name, line in ((one["score"], one["all"]), (f"{one['score']}, {one['cluster']}", one["top"])):
-            if line["pearson"] is None:
+    for one in board.diagnostics.elo_from_consistency:
+        for name, line in ((one.score, one.all), (f"{one.score}, {one.cluster}", one.top)):
+            if line.pearson is None:
                 continue
-            left, sd, share = line["mae_left_out"], line["sd"], line["reliability"]
-            over = None if left is None or not sd else left / sd
+            left, share = line.mae_left_out, line.reliability
+            over = None if left is None or not line.sd else left / line.sd
             limit = None if share is None else max(share, 0.0) ** 0.5
-            lo, hi = line["intervals"].get("pearson", (None, None))
+            lo, hi = line.intervals.get("pearson", (None, None))
             between = interval_text(lo, hi, ".2f")
-            figures = [_number(line["pearson"]), between, _number(line["spearman"]), _number(line["kendall"])]
+            figures = [_number(line.pearson), between, _number(line.spearman), _number(line.kendall)]
             error = "" if left is None else f"{left:.0f}"
-            rows.append([name, f"{len(line['judges'])}", *figures, error, _number(over), _number(limit)])
+            rows.append([name, f"{len(line.judges)}", *figures, error, _number(over), _number(limit)])
     if rows:
         screen.print()
         tabulate(screen, head, rows, title=f"Judges by their own Elo   verdicts: {board.verdicts}")
@@ -513,8 +544,8 @@ def _number(value: float | None) -> str:
 def _ability_note(board: Board) -> str:
     """What the figure is, which no head of a column can say."""
     text = "ability: how sharply a judge follows the order that all imply together; mean 1, below 0: against it"
-    dropped = board.diagnostics.get("dropped", ())
-    if any(one["ability"] is not None for one in dropped):
+    left_out = board.diagnostics.finding(DroppedJudges)
+    if left_out is not None and any(isfinite(one.ability) for one in left_out.dropped):
         text += "; of judges left out: on the scale of the first fit"
     return text
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Console
 
 from venire.arena.wording import plain
 from venire.render.screen import tabulate
 from venire.reports.figure_tables import figure_tables
+from venire.reports.figures import FigureResults
 
 
-def show_figures(screen: Console, facts: Mapping[str, Any]) -> None:
-    """A table for each of the figures that the diagnostics of a board have."""
-    for one in figure_tables(facts):
+def show_figures(screen: Console, figures: FigureResults) -> None:
+    """A table for each of the figures beside a board that were asked for."""
+    for one in figure_tables(figures):
         screen.print()
         for line in one.says:
             screen.print(plain(line))

@@ -10,8 +10,11 @@ from typing import Any
 from venire.arena.hints import option_name
 from venire.arena.wording import few, interval_text
 from venire.ratings.inference.options import Options, option_flag
+from venire.ratings.methods.findings import CovariateEffect, CovariateEffects, DroppedJudges, SoftEloByPeople
+from venire.reports.board.board import Board
+from venire.reports.board.diagnostics import ReferenceAgreement
 from venire.reports.board.source import VerdictSource
-from venire.reports.wording import counted, open_intervals_text, pairs_asked_text
+from venire.reports.wording import counted
 
 _OTHERS_SAY = frozenset({"paths", "campaign"})
 _MAX_NAMED = 5
@@ -49,43 +52,44 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def board_notes(board: Mapping[str, Any]) -> list[str]:
-    """What the diagnostics of a board's document say that its tables do not: doubts, errors, what was left out."""
-    facts = board["diagnostics"]
-    found = [open_intervals_text(facts), *([] if not facts.get("pairs") else [pairs_asked_text(facts)])]
-    found += [*facts.get("notes", ()), *(fit.get("errors_reason") for fit in facts.get("fits", ()))]
-    if (boot := facts.get("bootstrap") or {}).get("replicates"):
-        found.append(f"intervals are by {counted(boot['replicates'], 'bootstrap replicate')}")
-    if facts.get("own_left_out"):
-        found.append(f"{counted(facts['own_left_out'], 'verdict')} of judges on themselves were left out")
-    if weights := facts.get("judge_weights"):
+def board_notes(board: Board) -> list[str]:
+    """What the diagnostics of a board say that its tables do not: doubts, errors, what was left out."""
+    facts = board.diagnostics
+    found = [facts.open_intervals_text, facts.pairs_asked_text, *facts.notes]
+    found += [fit.get("errors_reason") for fit in facts.fits]
+    if facts.bootstrap.replicates:
+        found.append(f"intervals are by {counted(facts.bootstrap.replicates, 'bootstrap replicate')}")
+    if facts.counts.own_left_out:
+        found.append(f"{counted(facts.counts.own_left_out, 'verdict')} of judges on themselves were left out")
+    if weights := facts.counts.judge_weights:
         found.append(f"judges weigh {few([f'{name} {weight:g}' for name, weight in weights.items()], _MAX_NAMED)}")
-    found += [f"left out: {one['judge']}: {one['reason']}" for one in facts.get("dropped", ())[:_MAX_NAMED]]
-    found += (facts.get("conformal") or {}).get("warnings", ())
-    found += [
-        f"covariate {one['name']}: {_signed(one['coefficient'])} log odds a unit"
-        + (f", {between}" if (between := interval_text(one["lo"], one["hi"], ".3f")) else "")
-        for one in facts.get("covariates") or ()
-    ]
-    if agreement := facts.get("agreement"):
-        found.append(_agreement(agreement))
-    elif facts.get("agreement_reason") and any(one.get("reference") is not None for one in board["models"]):
-        found.append(f"no agreement with the ratings known before is given: {facts['agreement_reason']}")
+    if (left_out := facts.finding(DroppedJudges)) is not None:
+        found += [f"left out: {one.judge}: {one.reason}" for one in left_out.dropped[:_MAX_NAMED]]
+    if (by_people := facts.finding(SoftEloByPeople)) is not None and by_people.conformal is not None:
+        found += by_people.conformal.warnings
+    if (effects := facts.finding(CovariateEffects)) is not None:
+        found += [_effect(one) for one in effects.covariates]
+    if facts.agreement is not None:
+        found.append(_agreement(facts.agreement))
+    elif facts.agreement_reason and any(row.reference is not None for row in board.models):
+        found.append(f"no agreement with the ratings known before is given: {facts.agreement_reason}")
     return list(dict.fromkeys(one for one in found if one))
 
 
-def _signed(value: float | None) -> str:
-    return "none" if value is None else f"{value:+.3f}"
+def _effect(one: CovariateEffect) -> str:
+    between = interval_text(one.lo, one.hi, ".3f")
+    worth = "none" if one.coefficient is None else f"{one.coefficient:+.3f}"
+    return f"covariate {one.name}: {worth} log odds a unit" + (f", {between}" if between else "")
 
 
-def _agreement(found: Mapping[str, Any]) -> str:
+def _agreement(found: ReferenceAgreement) -> str:
     """How far ratings agree with those known before."""
     parts = []
-    for name in ("pearson", "spearman", "kendall"):
-        if found.get(name) is not None:
-            lo, hi = (found.get("intervals") or {}).get(name, (None, None))
+    for name, value in (("pearson", found.pearson), ("spearman", found.spearman), ("kendall", found.kendall)):
+        if value is not None:
+            lo, hi = found.intervals.get(name, (None, None))
             between = interval_text(lo, hi, ".2f")
-            parts.append(f"{name.capitalize()} {found[name]:.2f}" + (f" ({between})" if between else ""))
-    if found.get("mae") is not None:
-        parts.append(f"mean absolute difference {found['mae']:.0f} Elo")
-    return f"agreement with the ratings known before, over {counted(found['models'], 'model')}: {', '.join(parts)}"
+            parts.append(f"{name.capitalize()} {value:.2f}" + (f" ({between})" if between else ""))
+    if found.mae is not None:
+        parts.append(f"mean absolute difference {found.mae:.0f} Elo")
+    return f"agreement with the ratings known before, over {counted(found.models, 'model')}: {', '.join(parts)}"

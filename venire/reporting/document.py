@@ -114,8 +114,8 @@ def _document(
     if "reason" in found["methods"]:
         _leave_out(left_out, "Methods side by side", found["methods"]["reason"])
         found["methods"] = None
-    found["figures"] = [asdict(one) for one in figure_tables(board["diagnostics"])]
-    found["notes"] = board_notes(board)
+    found["figures"] = [asdict(one) for one in figure_tables(rated.diagnostics.figures)]
+    found["notes"] = board_notes(rated)
     found["categories"] = _categories(store, verdicts, board["method"], options, left_out)
     found["judges"] = judge_rows(board, store, table)
     found["judge_ratings"] = judge_ratings(board, verdicts)
@@ -312,10 +312,9 @@ def _how(
     counts, board = document["counts"], document["board"]
     facts = board["diagnostics"]
     if store is None:
-        files = few(document_names(verdicts) or [document["title"]])
         found.append(
             f"{counted(counts['verdicts'], 'verdict')} of {counted(len(counts['judges']), 'judge')} on "
-            f"{counted(counts['models'], 'model')} were read from {files}."
+            f"{counted(counts['models'], 'model')} were read from {document['title']}."
         )
     merged = "averaged" if facts.get("merge") == "mean" else f"merged by {facts.get('merge')!r}"
     found.append(
@@ -337,12 +336,6 @@ def _how(
         f"on {document['made_at'][:10]}."
     )
     return found
-
-
-def document_names(verdicts: Verdicts) -> list[str]:
-    """The names of the files that verdicts came from, where their facts name them."""
-    files = (verdicts.facts or {}).get("files") or ()
-    return [Path(str(one)).name for one in files if isinstance(one, str | Path)]
 
 
 def _campaign_sentences(store: Store, campaign: frames.CampaignRow) -> list[str]:

@@ -31,7 +31,7 @@ from venire.storage.transfer.formats.columns import (
     plain_numbers,
     with_synonyms,
 )
-from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
+from venire.storage.transfer.formats.source import TableFile, TableReading, TableSource, open_table
 
 _NEEDED = ("model", "rank")
 _SCORE = "score"
@@ -60,15 +60,10 @@ class BallotTable:
     left_aside: Sequence[str]
     notes: Sequence[str]
 
-    def facts(self) -> dict[str, Any]:
-        """How the table was read, as plain JSON values."""
-        return {
-            "format": "ballots",
-            "columns": {ours: theirs for ours, theirs in self.columns.items() if ours != theirs},
-            "values": {},
-            "left_aside": list(self.left_aside),
-            "notes": list(self.notes),
-        }
+    def reading(self) -> TableReading:
+        """How the table was read."""
+        columns = {ours: theirs for ours, theirs in self.columns.items() if ours != theirs}
+        return TableReading("ballots", columns, {}, tuple(self.left_aside), tuple(self.notes))
 
 
 def has_ballots(path: TableSource, mapping: Mapping[str, str] = {}) -> bool:

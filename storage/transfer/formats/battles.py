@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ from venire.storage.transfer.formats.columns import (
     scaled,
     with_synonyms,
 )
-from venire.storage.transfer.formats.source import TableFile, TableSource, open_table
+from venire.storage.transfer.formats.source import TableFile, TableReading, TableSource, open_table
 
 _PLAIN = ("model_a", "model_b", "winner")
 _SHOWN = ("first", "second", "verdict")
@@ -126,15 +125,10 @@ class BattleTable:
     left_aside: Sequence[str]
     notes: Sequence[str] = ()
 
-    def facts(self) -> dict[str, Any]:
-        """How the table was read, as plain JSON values."""
-        return {
-            "format": "table",
-            "columns": {ours: theirs for ours, theirs in self.columns.items() if ours != theirs},
-            "values": dict(self.values),
-            "left_aside": list(self.left_aside),
-            "notes": list(self.notes),
-        }
+    def reading(self) -> TableReading:
+        """How the table was read."""
+        columns = {ours: theirs for ours, theirs in self.columns.items() if ours != theirs}
+        return TableReading("table", columns, dict(self.values), tuple(self.left_aside), tuple(self.notes))
 
 
 def read_battle_table(

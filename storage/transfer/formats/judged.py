@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, get_args
+from typing import get_args
 
 import duckdb
 import numpy as np
@@ -31,7 +31,7 @@ from venire.storage.transfer.formats.columns import (
     padded_note,
     repeated_note,
 )
-from venire.storage.transfer.formats.source import TableFile, TableSource, connect, open_table
+from venire.storage.transfer.formats.source import ImportReading, TableFile, TableSource, connect, open_table
 
 _NAMED = ("model", "model_a", "model_b", "winner", "judge")
 """Our columns of names, around which spaces say nothing."""
@@ -95,19 +95,19 @@ class ImportedVerdicts:
         columns = [one.name for one in fields(Battles) if isinstance(getattr(self.battles, one.name), np.ndarray)]
         return replace(self.battles, **{name: getattr(self.battles, name)[kept] for name in columns})
 
-    def facts(self, both_bad: BothBad = "tie") -> dict[str, Any]:
-        """What became of the file's rows, as plain JSON values."""
-        return {
-            "format": self.format,
-            "guessed": self.guessed,
-            "verdicts": len(self.both_bad),
-            "not_read": int(np.count_nonzero(self.battles.status)),
-            "both_bad": int(np.count_nonzero(self.both_bad)),
-            "both_bad_as": both_bad,
-            "itself": self.itself,
-            "note": self.note,
-            "notes": list(self.notes),
-        }
+    def reading(self, both_bad: BothBad = "tie") -> ImportReading:
+        """What became of the file's rows."""
+        return ImportReading(
+            format=self.format,
+            guessed=self.guessed,
+            verdicts=len(self.both_bad),
+            not_read=int(np.count_nonzero(self.battles.status)),
+            both_bad=int(np.count_nonzero(self.both_bad)),
+            both_bad_as=both_bad,
+            itself=self.itself,
+            note=self.note,
+            notes=self.notes,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,35 @@ from venire.storage.transfer.memory import MemoryTable
 TableSource = Path | MemoryTable
 """A file by its path, or a table in memory; as text, the name by which messages call it."""
 
+
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """How a plain table or one of ballots was read: columns and values that it calls otherwise than we do, by ours and
+    by theirs; columns that were `left_aside`; and notes on what changes ratings or intervals."""
+
+    format: str
+    columns: Mapping[str, str]
+    values: Mapping[str, str]
+    left_aside: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReading:
+    """What became of the rows of files of a format: how many were verdicts, not read, both bad (and counted as what),
+    or a model against itself; whether the format was guessed; and notes on what changes ratings or intervals."""
+
+    format: str
+    guessed: bool
+    verdicts: int
+    not_read: int
+    both_bad: int
+    both_bad_as: str
+    itself: int
+    note: str
+    notes: tuple[str, ...]
+
+
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
 _EXTENSIONS = ".parquet, .csv, .tsv, .jsonl, .ndjson or .json, the text forms also with .gz"

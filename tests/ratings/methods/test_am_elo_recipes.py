@@ -17,6 +17,14 @@ from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import (
+    AbilityLikelihood,
+    AbilitySign,
+    DroppedJudges,
+    FlipsAs,
+    JudgesWithoutAbility,
+    MethodNotes,
+)
 from venire.ratings.methods.methods import METHODS, merge_selected, rate
 from venire.reports.comparison import compare
 
@@ -46,8 +54,8 @@ def test_a_board_has_ratings_with_intervals_and_the_abilities_of_judges(table: T
     assert rated.judge_figures["ability_se"] == pytest.approx(plain.ability_se)
     assert np.all(rated.lo < rated.ratings.elo)
     assert np.all(rated.rank_lo >= 1)
-    assert rated.diagnostics["sign"] == plain.sign
-    assert rated.diagnostics["loglik"] == plain.loglik
+    assert rated.finding(AbilitySign).sign == plain.sign
+    assert rated.finding(AbilityLikelihood).loglik == plain.loglik
 
 
 def test_habits_are_shown_with_their_errors_and_rest_on_single_verdicts(table: Table) -> None:
@@ -60,7 +68,7 @@ def test_habits_are_shown_with_their_errors_and_rest_on_single_verdicts(table: T
         "ability_ties",
         "ability_ties_se",
     }
-    assert rated.diagnostics["flips_as"] == "two verdicts"
+    assert rated.finding(FlipsAs).flips_as == "two verdicts"
     assert rated.fits[0]["judgments"] == 3 * 8 * 6 * 2
     assert np.isfinite(rated.judge_figures["ability_position"]).all()
 
@@ -121,7 +129,7 @@ def test_am_elo_takes_its_options_and_refuses_others(table: Table) -> None:
         METHODS["am-elo"].options
         == {"ridge", "errors", "restarts", "habits", "ability_ridge"} | METHODS["am-elo"].options
     )
-    assert rate(battles, "am-elo", Options(restarts=2)).diagnostics["restarts"]["starts"] == 3
+    assert rate(battles, "am-elo", Options(restarts=2)).finding(AbilityLikelihood).restarts["starts"] == 3
     with pytest.raises(InputError, match="am-elo does not take ties"):
         rate(battles, "am-elo", Options(ties="davidson"))
 
@@ -152,25 +160,20 @@ def stable(battles: Battles, **told: Any) -> Rated:
 
 
 def gone(found: Rated) -> list[tuple[str, int]]:
-    return [(one["judge"], one["pass"]) for one in found.diagnostics["dropped"]]
+    return [(one.judge, one.at_pass) for one in found.finding(DroppedJudges).dropped]
 
 
 def test_who_is_left_out_is_told_those_with_an_ability_first(table: Verdicts) -> None:
     battles = table(rows())
     found = stable(battles)
-    eve, few = found.diagnostics["dropped"]
+    eve, few = found.finding(DroppedJudges).dropped
     place = {name: code for code, name in enumerate(found.judges)}
     ability = found.judge_figures["ability"]
-    assert (eve["judge"], eve["pass"], eve["verdicts"]) == ("eve", 1, 80)
-    assert eve["ability"] == ability[place["eve"]] < 0.0
-    assert eve["reason"] == f"ability {eve['ability']:.3g}, not above 0"
-    assert few == {
-        "judge": "few",
-        "pass": 0,
-        "verdicts": 20,
-        "reason": "20 verdicts, fewer than 50",
-        "ability": None,
-    }
+    assert (eve.judge, eve.at_pass, eve.verdicts) == ("eve", 1, 80)
+    assert eve.ability == ability[place["eve"]] < 0.0
+    assert eve.reason == f"ability {eve.ability:.3g}, not above 0"
+    assert (few.judge, few.at_pass, few.verdicts, few.reason) == ("few", 0, 20, "20 verdicts, fewer than 50")
+    assert np.isnan(few.ability)
     assert np.isnan(ability[place["few"]])
     kept = [place[name] for name in ("ann", "bob", "cal", "dot")]
     assert ability[kept].mean() == pytest.approx(1.0)
@@ -178,15 +181,15 @@ def test_who_is_left_out_is_told_those_with_an_ability_first(table: Verdicts) ->
     assert np.isfinite(errors[kept]).all()
     assert np.isnan(errors[[place["eve"], place["few"]]]).all()
     assert found.fits[0]["judgments"] == 4 * 80
-    assert (found.diagnostics["passes"], found.diagnostics["sign"]) == (1, "as the majority")
-    assert found.diagnostics["no_ability"] == found.fits[0]["no_ability"] == {}
-    json.dumps([dict(found.diagnostics), *found.fits], allow_nan=False)
+    assert (found.finding(DroppedJudges).passes, found.finding(AbilitySign).sign) == (1, "as the majority")
+    assert found.finding(JudgesWithoutAbility).no_ability == found.fits[0]["no_ability"] == {}
+    json.dumps(found.fits, allow_nan=False)
     data = merge_selected(battles, Options()).comparisons()
     assert data.judge is not None
     alone = am_elo(data.select(np.isin(data.judge, [data.judges.index(name) for name in ("ann", "bob", "cal", "dot")])))
     assert found.ratings.logits == pytest.approx(alone.ratings.logits, abs=1e-9)
     assert found.se == pytest.approx(alone.ratings.se * 400 / np.log(10), abs=1e-6)
-    assert found.diagnostics["loglik"] == pytest.approx(alone.loglik)
+    assert found.finding(AbilityLikelihood).loglik == pytest.approx(alone.loglik)
 
 
 def test_thresholds_and_passes_are_those_told(table: Verdicts) -> None:
@@ -196,7 +199,7 @@ def test_thresholds_and_passes_are_those_told(table: Verdicts) -> None:
     crowd = table(rows(5))
     assert gone(stable(crowd, least_ability=1.4)) == [("eve", 1), ("few", 0)]
     assert gone(stable(crowd, least_ability=1.4, until_stable=True)) == [("eve", 1), ("cal", 2), ("few", 0)]
-    assert stable(battles, restarts=3).diagnostics["restarts"]["starts"] == 4
+    assert stable(battles, restarts=3).finding(AbilityLikelihood).restarts["starts"] == 4
     assert stable(battles, ability_ridge=5.0).judge_figures["ability"][0] != pytest.approx(
         stable(battles).judge_figures["ability"][0], abs=1e-3
     )
@@ -232,7 +235,7 @@ def test_an_undecided_sign_is_a_note_of_the_board(table: Verdicts) -> None:
     against = [(*row[:2], turned[row[2]], f"{row[3]}-against", row[4]) for row in plain]
     found = stable(table([*plain, *against]))
     assert gone(found) == []
-    (note,) = found.diagnostics["notes"]
+    (note,) = found.finding(MethodNotes).notes
     assert note.startswith("nobody more is left out for an ability, because its sign is undecided")
 
 
@@ -244,4 +247,4 @@ def test_a_bootstrap_does_not_hide_that_the_sign_is_undecided(table: Verdicts) -
     ]
     found = stable(table(coins), replicates=2)
     assert gone(found) == []
-    assert "within 2 errors of 0" in found.diagnostics["sign"]
+    assert "within 2 errors of 0" in found.finding(AbilitySign).sign

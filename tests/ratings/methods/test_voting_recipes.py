@@ -19,6 +19,7 @@ from venire.ratings.data.result import Rated
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound, votes
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import voting_recipes as vote_recipes
+from venire.ratings.methods.findings import ContradictedVotes, MethodNotes
 from venire.ratings.methods.methods import METHODS, merge_selected, missing_data, rate
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.voting.kemeny import kemeny_young
@@ -33,6 +34,18 @@ CIRCLE = [("a", "b", "first", "j", "x"), ("b", "c", "first", "j", "y"), ("c", "a
 
 def kemeny(battles: Battles, **told: Any) -> Rated:
     return rate(battles, "kemeny", Options(**told))
+
+
+def cost_of(found: Rated) -> ContradictedVotes:
+    order = found.finding(ContradictedVotes)
+    assert order is not None
+    return order
+
+
+def notes_of(found: Rated) -> tuple[str, ...]:
+    notes = found.finding(MethodNotes)
+    assert notes is not None
+    return notes.notes
 
 
 def chain(instructions: int) -> list[tuple[Any, ...]]:
@@ -55,22 +68,17 @@ def test_models_have_places_and_neither_elo_nor_intervals_of_it(table: Table) ->
 
 
 def test_the_diagnostics_say_what_was_proved(table: Table) -> None:
-    facts = kemeny(table(chain(3))).diagnostics
-    assert facts == {
-        "order": ["a", "b", "c", "d"],
-        "cost": 0.0,
-        "lower_bound": 0.0,
-        "proved": True,
-        "optimal_orders": 1,
-        "notes": [],
-    }
+    assert kemeny(table(chain(3))).findings == (
+        ContradictedVotes(("a", "b", "c", "d"), cost=0.0, lower_bound=0.0, proved=True, optimal_orders=1),
+        MethodNotes(()),
+    )
 
 
 def test_several_best_orders_are_said(table: Table) -> None:
     found = kemeny(table(CIRCLE))
     assert found.figures["position"].tolist() == [2.0, 2.0, 2.0]
-    assert found.diagnostics["optimal_orders"] == 3
-    assert found.diagnostics["notes"] == ["several orders cost the same: positions are means over all of them"]
+    assert cost_of(found).optimal_orders == 3
+    assert list(notes_of(found)) == ["several orders cost the same: positions are means over all of them"]
 
 
 def test_ranks_come_from_instructions_drawn_again(table: Table) -> None:
@@ -90,27 +98,27 @@ def test_parts_that_never_met_are_in_one_order_that_says_so(table: Table) -> Non
     rows = [("a", "b", "first"), ("x", "y", "second"), ("silent", "a", None)]
     found = kemeny(table(rows))
     apart = "the models fall into 2 parts that never met: the order between models of two parts means nothing"
-    assert found.diagnostics["notes"][0] == apart
+    assert notes_of(found)[0] == apart
     assert found.reasons == {"silent": "took part in no readable judgment"}
     names = found.ratings.models
     assert found.group.tolist() == [int(name != "silent") for name in names]
     assert np.isnan(found.figures["position"][names.index("silent")])
-    assert found.diagnostics["order"][-1] == "silent"
+    assert cost_of(found).order[-1] == "silent"
 
 
 def test_more_orders_than_a_reader_of_json_can_count_are_not_numbered(table: Table) -> None:
     rows = [(f"m{one:02}", f"m{other:02}", "tie") for one in range(25) for other in range(one)]
     found = kemeny(table(rows))
-    assert found.diagnostics["optimal_orders"] is None
+    assert cost_of(found).optimal_orders is None
     assert set(found.figures["position"].tolist()) == {13.0}
-    assert "several orders" in found.diagnostics["notes"][0]
+    assert "several orders" in notes_of(found)[0]
 
 
 def test_a_large_block_says_that_others_may_cost_the_same(table: Table) -> None:
     rows = [(f"m{code:02}", f"m{(code + 1) % 25:02}", "first") for code in range(25)]
     found = kemeny(table(rows))
-    assert (found.diagnostics["cost"], found.diagnostics["proved"]) == (1.0, True)
-    assert found.diagnostics["notes"][0].startswith("other orders may cost the same")
+    assert (cost_of(found).cost, cost_of(found).proved) == (1.0, True)
+    assert notes_of(found)[0].startswith("other orders may cost the same")
 
 
 def unproved(votes: Votes, *, seconds: float) -> Order:
@@ -129,7 +137,7 @@ def unproved(votes: Votes, *, seconds: float) -> Order:
 def test_time_that_ran_out_is_said_of_the_order_and_of_the_draws(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vote_recipes, "kemeny_young", unproved)
     found = kemeny(table(chain(3)), replicates=4, seconds=2.0)
-    assert found.diagnostics["notes"] == [
+    assert list(notes_of(found)) == [
         "not proved within 2 s: this order contradicts 18 of weight, and no order less than 0",
         "the orders of 4 of 4 draws are not proved: intervals of ranks may be too wide",
     ]
@@ -156,9 +164,9 @@ def test_a_method_with_a_score_shows_it_under_its_unit(table: Table) -> None:
     battles = table(chain(2))
     found = vote_recipes.by_votes(by_name, battles, merge_selected(battles, Options()), Options(replicates=5))
     assert found.figures["points"].tolist() == [8.0, 7.0, 6.0, 5.0]
-    assert (found.ratings.unit, found.diagnostics["proved"]) == ("points", False)
+    assert (found.ratings.unit, cost_of(found).proved) == ("points", False)
     assert found.rank_hi.tolist() == [1, 2, 3, 4]
-    assert found.diagnostics["notes"] == []
+    assert notes_of(found) == ()
 
 
 @pytest.mark.parametrize("ranked", [5, 2])
@@ -175,11 +183,11 @@ def test_verdicts_made_from_ballots_put_models_in_the_order_of_the_ballots(ranke
     assert made.weight - made.weight.T == pytest.approx(whole.weight - whole.weight.T)
     assert (made.weight == pytest.approx(whole.weight)) == (ranked == 5)
     found, order = kemeny(battles), kemeny_young(whole)
-    assert found.diagnostics["order"] == list(order.order)
+    assert cost_of(found).order == tuple(order.order)
     assert found.figures["position"] == pytest.approx(order.position)
-    assert found.diagnostics["optimal_orders"] == order.optimal_orders
-    assert found.diagnostics["cost"] == pytest.approx(order.cost)
-    assert found.diagnostics["lower_bound"] == pytest.approx(order.lower_bound)
+    assert cost_of(found).optimal_orders == order.optimal_orders
+    assert cost_of(found).cost == pytest.approx(order.cost)
+    assert cost_of(found).lower_bound == pytest.approx(order.lower_bound)
 
 
 def short_ballots() -> Ballots:
@@ -204,14 +212,14 @@ def test_every_order_of_short_ballots_is_by_all_their_votes(method: str) -> None
     told = short_ballots()
     whole = ballot_votes(told)
     found = rate(to_battles(told), method, Options())
-    codes = [whole.models.index(name) for name in found.diagnostics["order"]]
-    assert found.diagnostics["cost"] == pytest.approx(contradicted(whole.weight, codes))
+    codes = [whole.models.index(name) for name in cost_of(found).order]
+    assert cost_of(found).cost == pytest.approx(contradicted(whole.weight, codes))
     if method in VOTING:
         run = VOTING[method]
         assert found.position == pytest.approx(run(whole).position)
         assert found.ratings.score == pytest.approx(run(whole).score)
     if method == "borda":
-        order = found.diagnostics["order"]
+        order = cost_of(found).order
         assert order.index("always") < order.index("often")
 
 
@@ -279,12 +287,12 @@ def test_ballots_are_rated_as_they_are() -> None:
 def test_an_order_by_plackett_luce_says_what_it_contradicts_as_other_orders_do() -> None:
     given = peers()
     found = rate(to_battles(given), "plackett-luce", Options())
-    facts, best = found.diagnostics, rate(to_battles(given), "kemeny", Options()).diagnostics
+    order, best = cost_of(found), cost_of(rate(to_battles(given), "kemeny", Options()))
     falling = np.argsort(-found.ratings.logits)
-    assert facts["order"] == [given.models[code] for code in falling]
-    assert facts["cost"] == contradicted(ballot_votes(given).weight, falling) >= best["cost"]
-    assert facts["proved"] == (facts["cost"] == facts["lower_bound"])
-    assert facts["optimal_orders"] is None
+    assert order.order == tuple(given.models[code] for code in falling)
+    assert order.cost == contradicted(ballot_votes(given).weight, falling) >= best.cost
+    assert order.proved == (order.cost == order.lower_bound)
+    assert order.optimal_orders is None
 
 
 @pytest.mark.parametrize("method", NEEDY)
@@ -297,14 +305,14 @@ def test_judgments_of_all_pairs_make_the_same_ballots(table: Table, method: str)
     found = rate(table(judged(given.rank, range(20))), method, Options())
     assert found.ratings.logits == pytest.approx(known.ratings.logits, nan_ok=True)
     assert found.se == pytest.approx(known.se, nan_ok=True)
-    assert found.diagnostics["notes"] == ["20 ballots are made of judgments of all pairs"]
+    assert list(notes_of(found)) == ["20 ballots are made of judgments of all pairs"]
 
 
 def test_a_judge_that_lacks_a_pair_is_left_out_and_counted(table: Table) -> None:
     rows = judged(drawn(6, 1), range(6))
     rows = [row for row in rows if row[4] != "i0" or {*row[:2]} != {"m0", "m1"}]
     found = rate(table(rows), "median-rank", Options())
-    assert found.diagnostics["notes"][0] == (
+    assert notes_of(found)[0] == (
         "5 ballots are made of judgments of all pairs; 1 of a judge on an instruction lack a pair and are left out"
     )
 

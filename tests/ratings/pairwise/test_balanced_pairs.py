@@ -14,6 +14,7 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import Lapse
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import bradley_terry
@@ -157,7 +158,7 @@ def test_venire_rate_gives_them_by_name_with_the_lapse() -> None:
     found = balanced_pairs(merge_orders(table).comparisons())
     assert np.allclose(board.ratings.elo, found.ratings.elo)
     assert np.allclose(board.se, POINTS_PER_LOGIT * found.ratings.se)
-    assert board.diagnostics["lapse"] == found.lapse
+    assert board.findings[0] == Lapse(found.lapse)
     again = rate(table, "even-pairs", Options(replicates=40, seed=1))
     assert np.allclose(again.se, board.se, rtol=0.3)
     moved = rate(table, "even-pairs", Options(anchors={"m00": 1234.0}))

@@ -278,7 +278,7 @@ def test_people_are_judges_where_nobody_else_is_and_other_columns_are_told(tmp_p
     path.write_text(f"{HEADER},{name},comment\noak,elm,oak,ann,good\noak,elm,elm,bob,bad\n", encoding="utf-8")
     found = read_battle_table(path)
     assert (found.battles.judges, found.left_aside) == (("ann", "bob"), ["comment"])
-    assert found.facts()["columns"] == {"judge": name}
+    assert found.reading().columns == {"judge": name}
     assert read_battle_table(path, where={"comment!": ["bad"]}).left_aside == []
     path.write_text(f"{HEADER},{name},judge\noak,elm,oak,ann,gpt\n", encoding="utf-8")
     found = read_battle_table(path)

@@ -202,7 +202,7 @@ def test_both_bad_is_kept_apart_and_fitted_as_a_tie_or_not_at_all(tmp_path: Path
     assert found.both_bad.tolist() == [False, False, True, False]
     assert found.fitted().label.tolist() == [1, 0, 0, 0]
     assert found.fitted("drop").instruction.tolist() == [0, 1, 3]
-    assert (found.facts()["both_bad"], found.facts()["not_read"]) == (1, 1)
+    assert (found.reading().both_bad, found.reading().not_read) == (1, 1)
     with pytest.raises(InputError, match="choose tie or drop"):
         found.fitted("loss")  # type: ignore[arg-type]
 
@@ -240,7 +240,7 @@ def test_a_named_winner_must_be_one_of_the_two(tmp_path: Path) -> None:
 
 def test_a_model_that_meets_itself_is_left_out_and_counted(tmp_path: Path) -> None:
     found = judged(written(tmp_path / "b.json", [battle("tie"), battle("model_a", model_b="a")]))
-    assert (len(found.battles.label), found.itself, found.facts()["itself"]) == (1, 1, 1)
+    assert (len(found.battles.label), found.itself, found.reading().itself) == (1, 1, 1)
 
 
 def test_an_empty_model_is_refused_with_its_row(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_table_of_battles_is_held_against_a_given_file(
 
 def test_the_python_interface_takes_the_file_too(battles: Path, known: Callable[[str], Path]) -> None:
     board = rate(battles, reference=known("a,1100\nb,1000\nc,900\nd,700\n"))
-    assert board.diagnostics["agreement"]["models"] == 4
+    assert board.diagnostics.agreement.models == 4
 
 
 def test_a_board_in_json_is_a_reference_for_another(venire: Venire, battles: Path, tmp_path: Path) -> None:

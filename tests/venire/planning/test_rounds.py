@@ -337,7 +337,7 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
     board = venire.rate(store_path)
     assert board.method == method
     assert {row.model: row.elo for row in board.models} == pytest.approx(there, abs=1e-6)
-    assert ("rated as if all" in str(board.diagnostics.get("notes"))) == (method == "even-pairs")
+    assert ("rated as if all" in str(board.diagnostics.notes)) == (method == "even-pairs")
     other = venire.rate(store_path, options=Options(ties="drop"))  # which even-pairs does not take
     assert other.method == "bradley-terry"
     assert ("its looks are by --method even-pairs" in str(other.diagnostics.get("notes"))) == (method == "even-pairs")

@@ -130,7 +130,7 @@ def test_cost_is_drawn_where_a_call_had_a_price(judged: Callable[..., Path]) -> 
     assert priced.evidence is not None
     assert priced.evidence.costs is not None
     costs = priced.evidence.costs().judges
-    assert sum(one.count for one in costs) == sum(priced.diagnostics["statuses"].values())
+    assert sum(one.count for one in costs) == priced.diagnostics.counts.verdicts
     assert f"Cost of judges: {money(sum(one.nano for one in costs))} in all" in priced.plot("cost").to_json()
 
 

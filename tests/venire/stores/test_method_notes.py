@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +12,53 @@ import pytest
 from rich.console import Console
 
 from venire.arena.records import Origin
+from venire.ratings.am_elo.stable_arena import DroppedJudge
 from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
+from venire.ratings.methods.findings import AbilitySign, ContradictedVotes, DroppedJudges, JudgesWithoutAbility
 from venire.render.board import show_board, show_method_notes
 from venire.render.sections import show
 from venire.reports.board.build import build
 from venire.reports.comparison import compare
 
-ORDER = {"cost": 12.5, "lower_bound": 10.0, "proved": False, "optimal_orders": None}
+ORDER = ContradictedVotes((), cost=12.5, lower_bound=10.0, proved=False, optimal_orders=None)
 
 
-def said(facts: dict[str, Any]) -> str:
+def said(*findings: object, **counts: Any) -> str:
+    facts = build(to_battles(ballots(["x"], None, ["oak"], [1])), origins=[Origin.RECORDED]).diagnostics
     out = io.StringIO()
+    facts = replace(facts, findings=findings, counts=replace(facts.counts, **counts))
     show_method_notes(Console(file=out, width=300, soft_wrap=True), facts)
     return out.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("facts", "told"),
+    ("finding", "told"),
     [
         (ORDER, "cost 12.5, the votes that this order contradicts, lower bound 10: not known to be the least\n"),
-        ({**ORDER, "proved": True, "optimal_orders": 1}, ": proved to be the least; no other order costs as little\n"),
-        ({**ORDER, "proved": True, "optimal_orders": 1200}, ": proved to be the least; 1,200 orders cost it\n"),
-        ({"sign": "as the majority"}, ""),
-        ({"sign": "undecided: no judge has a finite ability"}, "the sign of the abilities is undecided: no judge has"),
-        ({"no_ability": {"x": "it agrees", "y": "it agrees"}}, "no finite ability: x, y: it agrees\n"),
-        ({"own_left_out": 12}, "left out: 12 verdicts of judges on themselves\n"),
-        ({"judge_weights": {"ann": 0.5, "bob": 0.0}}, "weights: ann 0.5, bob 0\n"),
-        ({}, ""),
+        (replace(ORDER, proved=True, optimal_orders=1), ": proved to be the least; no other order costs as little\n"),
+        (replace(ORDER, proved=True, optimal_orders=1200), ": proved to be the least; 1,200 orders cost it\n"),
+        (AbilitySign("as the majority"), ""),
+        (
+            AbilitySign("undecided: no judge has a finite ability"),
+            "the sign of the abilities is undecided: no judge has",
+        ),
+        (JudgesWithoutAbility((), {"x": "it agrees", "y": "it agrees"}), "no finite ability: x, y: it agrees\n"),
     ],
 )
-def test_what_a_method_found_is_a_line(facts: dict[str, Any], told: str) -> None:
-    assert told in said(facts)
-    assert bool(told) == bool(said(facts))
+def test_what_a_method_found_is_a_line(finding: object, told: str) -> None:
+    assert told in said(finding)
+    assert bool(told) == bool(said(finding))
+
+
+def test_verdicts_left_out_and_weights_are_a_line() -> None:
+    assert said() == ""
+    assert said(own_left_out=12) == "left out: 12 verdicts of judges on themselves\n"
+    assert said(judge_weights={"ann": 0.5, "bob": 0.0}) == "weights: ann 0.5, bob 0\n"
 
 
 def test_five_judges_left_out_are_named_and_the_others_counted() -> None:
-    text = said({"dropped": [{"judge": f"j{one}", "reason": f"{one} verdicts"} for one in range(7)]})
+    text = said(DroppedJudges(tuple(DroppedJudge(f"j{one}", f"{one} verdicts", 0, one, 0.0) for one in range(7)), 1))
     assert "left out: j4: 4 verdicts\n" in text
     assert "j5" not in text
     assert "and 2 more judges left out" in text

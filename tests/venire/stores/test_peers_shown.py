@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from venire.ratings.data.ballots import ballots
+from venire.ratings.peers.peer_evaluation import PeerEvaluation, PeerRow, SelfPeerGap
+from venire.ratings.peers.self_preference import SelfPreferenceOdds
+from venire.ratings.voting.rules import median_rank
 from venire.render.board import show_peers
 
 Venire = Callable[..., Any]
@@ -34,12 +38,10 @@ def test_models_that_judge_have_a_table_of_their_own(venire: Venire, tmp_path: P
 
 @pytest.mark.parametrize(("width", "wide"), [(80, False), (120, True)])
 def test_a_narrow_terminal_has_the_figures_that_matter(width: int, wide: bool) -> None:
-    row = {
-        "model": "a[b]\x1b", "self_evaluation": 1.5, "peer_evaluation": 2.0, "se_minus_pe": -0.5,
-        "se_minus_pe_lo": -0.9, "se_minus_pe_hi": -0.1, "own_odds": None, "own_odds_lo": None, "own_odds_hi": None,
-        "own_odds_reason": "it won all", "sie_minus_sfe": -1e-9,
-    }  # fmt: skip
-    facts = {"unit": "positions", "level": 0.9, "held": ["length"], "models": [row], "warnings": ["a stands better"]}
+    gap, odds = SelfPeerGap(-0.5, 0.2, -0.9, -0.1, 6), SelfPreferenceOdds(reason="it won all")
+    row = PeerRow("a[b]\x1b", ("x",), 1.5, 2.0, gap, odds, None, None, -1e-9, None)
+    order = median_rank(ballots(["x"], None, ["a"], [1]))
+    facts = PeerEvaluation((row,), "positions", 0.9, 0, ("length",), order, order, ("a stands better",))
     out = io.StringIO()
     show_peers(Console(file=out, width=width, markup=False, highlight=False), facts, "simulated")
     shown = " ".join(out.getvalue().split())

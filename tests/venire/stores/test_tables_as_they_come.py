@@ -97,10 +97,10 @@ def test_what_names_a_question_is_the_instruction_and_is_said(tmp_path: Path, co
     board = vn.rate(path)
     assert figures(board) == figures(same)
     assert figures(board) != figures(apart)
-    (note,) = board.diagnostics["source"]["notes"]
+    (note,) = board.diagnostics.source.notes
     assert note.startswith(f"taken as the instruction: {column};")
-    assert same.diagnostics["source"]["notes"] == []
-    assert "each row counts as independent" in apart.diagnostics["source"]["notes"][0]
+    assert same.diagnostics.source.notes == ()
+    assert "each row counts as independent" in apart.diagnostics.source.notes[0]
 
 
 def test_orders_are_joined_within_a_question_whatever_it_is_called_and_wherever_the_table_is(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_orders_are_joined_within_a_question_whatever_it_is_called_and_wherever_
     columns = {name: [row[n] for row in rows * 2] for n, name in enumerate(("first", "second", "verdict"))}
     questions = [n // 4 for n in range(8)]
     expected = vn.rate({"instruction_id": questions, **columns})
-    assert (expected.diagnostics["merge"], expected.diagnostics["judgments"]) == ("mean", 4)
+    assert (expected.diagnostics.counts.merge, expected.diagnostics.counts.judgments) == ("mean", 4)
     messages = [[{"role": "user", "content": f"question {n}"}] for n in questions]
     for named in ({"sample_id": questions}, {"prompt": messages}, {"Question": [f"what is {n}?" for n in questions]}):
         assert figures(vn.rate({**named, **columns})) == figures(expected)
@@ -188,7 +188,7 @@ def test_names_that_differ_in_form_only_are_noted_on_every_board(venire: Venire,
     ):
         assert "GPT-4.1 and gpt-4.1" in done.out
         assert "cafe" in done.out
-    (note,) = (one for one in vn.rate(path).diagnostics["notes"] if "Unicode" in one)
+    (note,) = (one for one in vn.rate(path).diagnostics.notes if "Unicode" in one)
     assert ascii(composed) in note
     assert ascii(combined) in note
 
@@ -198,8 +198,8 @@ def test_grades_of_single_answers_are_read_or_their_columns_are_named(venire: Ve
     scores = [{"session_id": one, "model_test": model, "score": str(score)} for one, model, score in rows]
     scores.append({"session_id": 1, "model_test": "fig", "score": "N/A"})
     wild = vn.rate(written(tmp_path, json.dumps(scores), "scores.json"))
-    assert wild.diagnostics["source"]["format"] == "wildbench"
-    assert wild.diagnostics["statuses"] == {**wild.diagnostics["statuses"], "ok": 4, "unreadable": 2}
+    assert wild.diagnostics.source.format == "wildbench"
+    assert wild.diagnostics.counts.statuses == {**wild.diagnostics.counts.statuses, "ok": 4, "unreadable": 2}
     table = "\n".join(["question_id,model_name,the_score", *(f"{one},{model},{score}" for one, model, score in rows)])
     path = written(tmp_path, table)
     refused = venire("rate", path)

@@ -79,7 +79,7 @@ def test_a_table_in_memory_makes_the_board_of_the_file_with_its_rows(make: Calla
     board = vn.rate(make())
     assert board.to_json() == vn.rate(path).to_json()
     assert [row.model for row in board.models] == ["oak", "elm", "ash"]
-    assert board.diagnostics["statuses"]["unreadable"] == 1
+    assert board.diagnostics.counts.statuses["unreadable"] == 1
 
 
 def test_other_names_conditions_ballots_and_nested_cells_are_read_as_in_a_file(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_options_are_keywords() -> None:
     board = vn.rate(verdicts(), method="bradley-terry", ridge=1.0, ties="drop", anchors={"oak": 1200}, level=0.9)
     options = vn.Options(ridge=1.0, ties="drop", anchors={"oak": 1200}, level=0.9)
     assert board.to_json() == vn.rate(verdicts(), options=options).to_json() != plain.to_json()
-    assert vn.rate(verdicts(), level=0.9, options=vn.Options(ridge=1.0)).diagnostics["level"] == 0.9
+    assert vn.rate(verdicts(), level=0.9, options=vn.Options(ridge=1.0)).diagnostics.level == 0.9
     with pytest.raises(vn.InputError, match="level is"):
         vn.rate(verdicts(), level=2)
 

@@ -285,8 +285,8 @@ class Session:
         """The models and instructions of its plan, with all battles that there may be."""
         if self.rounds is not None:
             return self.rounds.space
-        funds = read_funds(self.store, self.campaign, respondents(self.campaign), self._asked_at)
-        return read_space(self.store, self.campaign, self.planned, funds)
+        known = plans.known_campaign(self.store, self.campaign, respondents(self.campaign))
+        return read_space(self.store, known, self.planned, read_funds(self.store, known, self._asked_at))
 
     def oversized(self) -> tuple[OversizedText, ...]:
         """The texts that the plan leaves out since no budget covers a call about them."""

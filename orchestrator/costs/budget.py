@@ -159,24 +159,17 @@ def without_spent(
 
     Calls of unknown cost count as in `open_budgets`: at what was reserved for them.
     """
-    numbers, paid = judges_on_record(store, limits, judges)
-    by_name = {judge.name: number for number, judge in numbers.items()}
+    known = plans.known_campaign(store, limits, judges)
+    paid = paid_so_far(store, known.number)
     of_judges, of_models = limits.judge_budgets, limits.model_budgets
     return replace(
         limits,
         budget=limits.budget.less(_sum(paid)),
-        judge_budgets={name: own.less(_sum(paid, respondent=by_name[name])) for name, own in of_judges.items()},
+        judge_budgets={
+            name: own.less(_sum(paid, respondent=known.numbers.get(name, 0))) for name, own in of_judges.items()
+        },
         model_budgets={name: own.less(_sum(paid, model=name)) for name, own in of_models.items()},
     )
-
-
-def judges_on_record(
-    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
-) -> tuple[Mapping[int, JudgeSettings], Mapping[tuple[int, str], Amount]]:
-    """Judges by respondent number, below 0 for one that the store does not know, and what the campaign paid."""
-    known, numbers = plans.find_campaign(store, campaign.name), plans.respondent_numbers(store, judges)
-    by_number = {numbers.get(judge.name, -n): judge for n, (judge, _) in enumerate(judges, start=1)}
-    return by_number, {} if known is None else paid_so_far(store, known.id)
 
 
 def _sum(paid: Mapping[tuple[int, str], Amount], *, respondent: int | None = None, model: str | None = None) -> Amount:
@@ -187,9 +180,7 @@ def _sum(paid: Mapping[tuple[int, str], Amount], *, respondent: int | None = Non
     return reduce(Amount.plus, mine, NOTHING)
 
 
-def paid_so_far(store: Store, campaign: int) -> Mapping[tuple[int, str], Amount]:
-    """What a campaign paid, by respondent number and model."""
-    return {
-        (one.respondent, one.model): Amount(one.calls, one.nano, one.tokens)
-        for one in trial_states.paid(store, campaign)
-    }
+def paid_so_far(store: Store, campaign: int | None) -> Mapping[tuple[int, str], Amount]:
+    """What a campaign paid, by respondent number and model; None for a new one."""
+    rows = () if campaign is None else trial_states.paid(store, campaign)
+    return {(one.respondent, one.model): Amount(one.calls, one.nano, one.tokens) for one in rows}

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.budgets import NOTHING, UNITS, Amount
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
+from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import InputError
-from venire.arena.records import Respondent
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, judges_on_record, open_budgets
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, open_budgets, paid_so_far
 from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_trials, call_costs
 from venire.orchestrator.costs.forecast import judge_forecast
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import trial_states
+from venire.storage.plans.plans import KnownCampaign
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -44,18 +44,13 @@ class Funds:
         return any(budget.is_limited for budget in self.budgets.values())
 
 
-def read_funds(
-    store: Store,
-    campaign: CampaignSettings,
-    judges: Sequence[tuple[JudgeSettings, Respondent]],
-    prices: Mapping[str, TokenPrice],
-) -> Funds:
+def read_funds(store: Store, known: KnownCampaign, prices: Mapping[str, TokenPrice]) -> Funds:
     """The funds of a campaign's judges now; `prices` by name, judges without one cost nothing."""
-    numbered, paid = judges_on_record(store, campaign, judges)
-    budgets = open_budgets(campaign, numbered, paid)[1]
+    judges = known.by_number
+    budgets = open_budgets(known.settings, judges, paid_so_far(store, known.number))[1]
     limited = any(budget.is_limited for budget in budgets.values())
-    by_name = {numbered[number].name: budget for number, budget in budgets.items()}
-    return Funds(by_name, call_costs(store, numbered, prices, learn=limited))
+    by_name = {judges[number].name: budget for number, budget in budgets.items()}
+    return Funds(by_name, call_costs(store, judges, prices, learn=limited))
 
 
 _ONE_CALL = NOTHING._replace(calls=1)
@@ -71,11 +66,7 @@ class _Need:
 
 
 def refuse_uncovered(
-    store: Store,
-    campaign: CampaignSettings,
-    planned: PlannedCampaign,
-    judges: Sequence[tuple[JudgeSettings, Respondent]],
-    prices: Mapping[str, TokenPrice],
+    store: Store, known: KnownCampaign, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]
 ) -> None:
     """Raise InputError where nothing was asked yet and budgets cover no battle, or no trial, of any judge.
 
@@ -84,7 +75,7 @@ def refuse_uncovered(
     """
     if frames.campaign_spending(store, planned.id).calls or frames.progress(store, planned.id).settled:
         return
-    funds = read_funds(store, campaign, judges, prices)
+    campaign, funds = known.settings, read_funds(store, known, prices)
     needs = {one.judge: one for one in _needs(store, planned, funds)}
     together = set(campaign.pair_judges) if campaign.in_rounds else set()
     groups = [[one] for name, one in needs.items() if name not in together]

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings
+from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
-from venire.arena.records import Respondent
 from venire.orchestrator.designs import RoundDesign, read_design
 from venire.orchestrator.planning.first_round import refuse_phases
 from venire.storage.plans import plans
+from venire.storage.plans.plans import KnownCampaign, StoredCampaign
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -24,31 +24,30 @@ _DEFAULTS = PhaseSettings()
 """Settings leave out what equals its default."""
 
 
-def plan_stays(
-    store: Store,
-    campaign: CampaignSettings,
-    known: plans.StoredCampaign,
-    judges: Sequence[tuple[JudgeSettings, Respondent]],
-) -> bool:
+def plan_stays(store: Store, known: KnownCampaign) -> bool:
     """Whether the plan in force is still that of a campaign, whatever files have brought into the store since.
 
     It is where settings are the same, and where calls were made and what changed shapes none of its rounds.
     """
-    same = known.planned and known.settings == campaign.settings
-    return same or _goes_on(store, campaign, known, judges)
+    stored = known.stored
+    if stored is None or not stored.planned:
+        return False
+    return stored.settings == known.settings.settings or _goes_on(store, known, stored)
 
 
-def may_have_grown(campaign: CampaignSettings, known: plans.StoredCampaign, *, amend: bool) -> bool:
+def may_have_grown(known: KnownCampaign, *, amend: bool) -> bool:
     """Whether a plan that stays is made anew where the campaign's own contestants have written since.
 
     So it is as long as no judge was asked, and with `amend`.
     """
-    return bool(campaign.contestants or campaign.editors) and not campaign.writes and (amend or not known.calls)
+    campaign, called = known.settings, known.stored is not None and known.stored.calls > 0
+    return bool(campaign.contestants or campaign.editors) and not campaign.writes and (amend or not called)
 
 
-def has_grown(store: Store, known: plans.StoredCampaign, now: RoundDesign) -> bool:
+def has_grown(store: Store, known: KnownCampaign, now: RoundDesign) -> bool:
     """Whether the first round in force would show other texts now; battles also depend on what was paid since."""
-    before = read_design(plans.rounds(store, known.id)[0].design)
+    assert known.number is not None  # or no plan would be in force
+    before = read_design(plans.rounds(store, known.number)[0].design)
     return _made_of(now) != _made_of(before)
 
 
@@ -110,19 +109,15 @@ def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _goes_on(
-    store: Store,
-    campaign: CampaignSettings,
-    known: plans.StoredCampaign,
-    judges: Sequence[tuple[JudgeSettings, Respondent]],
-) -> bool:
+def _goes_on(store: Store, known: KnownCampaign, stored: StoredCampaign) -> bool:
     """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
-    if not known.planned or not known.calls or campaign.writes:
+    campaign = known.settings
+    if not stored.calls or campaign.writes:
         return False
-    rounds = plans.rounds(store, known.id)
+    rounds = plans.rounds(store, stored.id)
     begun = list(dict.fromkeys(one.phase for one in rounds))
-    alike = rounds_stay(known.settings, campaign.settings, begun)
-    if not alike or not _in_rounds(rounds) or _others(store, known.id, judges):
+    alike = rounds_stay(stored.settings, campaign.settings, begun)
+    if not alike or not _in_rounds(rounds) or _others(store, known):
         return False
     if campaign.pair_judges:
         refuse_phases(campaign, read_design(rounds[0].design).models, frames.elos(store))
@@ -133,19 +128,17 @@ def _in_rounds(rounds: Sequence[plans.StoredRound]) -> bool:
     return len(rounds) > 1 or any(not PhaseSettings(one.policy).crosses for one in rounds)
 
 
-def _others(store: Store, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[str]:
-    """Judges that are not the respondents that they were in the campaign of that number."""
-    before = {row.name: row.respondent for row in frames.judges(store, number)}
-    now = plans.respondent_numbers(store, judges)
-    return [judge.name for judge, _ in judges if now.get(judge.name, 0) != before.get(judge.name)]
+def _others(store: Store, known: KnownCampaign) -> list[str]:
+    """Judges that are not the respondents that they were when the plan in force was made."""
+    assert known.number is not None  # or no plan would be in force
+    before = {row.name: row.respondent for row in frames.judges(store, known.number)}
+    return [judge.name for judge, _ in known.judges if known.numbers.get(judge.name, 0) != before.get(judge.name)]
 
 
-def refuse_other_prompts(
-    store: Store, campaign: CampaignSettings, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]
-) -> None:
+def refuse_other_prompts(store: Store, known: KnownCampaign) -> None:
     """With the same settings, a judge that is another respondent now is one that would be asked in other words."""
-    for name in _others(store, number, judges):
+    for name in _others(store, known):
         raise InputError(
-            f"{campaign.path}: judge {name!r} would be asked with other prompts than this campaign began "
+            f"{known.settings.path}: judge {name!r} would be asked with other prompts than this campaign began "
             "with: go on with the version of Venire that planned it, or give the campaign another name"
         )

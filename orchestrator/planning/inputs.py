@@ -15,7 +15,7 @@ from venire.orchestrator.designs import ExcludedModel
 from venire.orchestrator.planning.oversized import TextLengths, may_be_oversized, text_lengths
 from venire.orchestrator.planning.recorded import Recording, read_recordings
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Catalogue
+from venire.storage.plans.plans import Catalogue, KnownCampaign
 from venire.storage.plans.trial_states import SettledPairs, settled_pairs
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
@@ -54,8 +54,7 @@ class PlanInputs:
 
 def read_inputs(
     store: Store,
-    campaign: CampaignSettings,
-    judges: Sequence[tuple[JudgeSettings, Respondent]],
+    known: KnownCampaign,
     funds: Funds,
     *,
     models: Sequence[str] | None = None,
@@ -66,6 +65,7 @@ def read_inputs(
 
     Raises InputError for models and recorded judgments of which no plan can be made.
     """
+    campaign = known.settings
     recordings = {} if battles is not None else read_recordings(campaign)
     if battles is not None:
         models = sorted({model for pick in battles for model in (pick.model_a, pick.model_b)})
@@ -77,19 +77,14 @@ def read_inputs(
         answers = plans.catalogue(store, selected.names, campaign.plan.variants)
     lengths = text_lengths(store)
     expected = [CallCost(one.judge, one.price) for one in funds.calls.values()]
-    known: Mapping[str, SettledPairs] = {}
+    settled: Mapping[str, SettledPairs] = {}
     if funds.limited and (may_be_oversized(lengths, funds) if battles is not None else campaign.in_rounds):
-        known = _settled(store, judges)
+        pairs = settled_pairs(store, set(known.numbers.values()))
+        settled = {name: pairs[number] for name, number in known.numbers.items()}
     return PlanInputs(
-        campaign, judges, selected, answers, lengths, recordings, battle_costs(campaign, expected), known,
+        campaign, known.judges, selected, answers, lengths, recordings, battle_costs(campaign, expected), settled,
         estimates, battles,
     )  # fmt: skip
-
-
-def _settled(store: Store, judges: Sequence[tuple[JudgeSettings, Respondent]]) -> Mapping[str, SettledPairs]:
-    numbers = plans.respondent_numbers(store, judges)
-    found = settled_pairs(store, set(numbers.values()))
-    return {name: found[number] for name, number in numbers.items()}
 
 
 def select_models(campaign: CampaignSettings, there: Sequence[importing.StoredModel]) -> SelectedModels:

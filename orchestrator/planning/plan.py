@@ -9,15 +9,16 @@ from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import RECORDED, Respondent
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.coverage import read_funds, refuse_uncovered
-from venire.orchestrator.designs import PlannedCampaign, PlannedRound, read_design
+from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign, read_design
 from venire.orchestrator.planning.amending import has_grown, may_have_grown, plan_stays, refuse_other_prompts
 from venire.orchestrator.planning.expand import write_round
 from venire.orchestrator.planning.first_round import first_round, texts_left_out
-from venire.orchestrator.planning.inputs import read_inputs
+from venire.orchestrator.planning.inputs import PlanInputs, read_inputs
 from venire.orchestrator.planning.oversized import OversizedText, may_be_oversized, text_lengths
 from venire.orchestrator.planning.respondents import refuse_edited, refuse_written, respondents
 from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.plans import plans
+from venire.storage.plans.plans import KnownCampaign
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -42,7 +43,7 @@ def plan(
     """
     planned = plan_campaign(store, campaign, amend=amend, prices=prices, estimates=estimates, battles=battles)
     if spends:
-        refuse_uncovered(store, campaign, planned, respondents(campaign), prices)
+        refuse_uncovered(store, plans.known_campaign(store, campaign, respondents(campaign)), planned, prices)
     if campaign.asks_contestants:
         refuse_written(store, campaign, planned)
     if campaign.asks_editors:
@@ -69,29 +70,39 @@ def plan_campaign(
     `prices` are by judge name, `estimates` what is known of the models beforehand; `battles` take the place of the plan
     in force. Raises InputError for whatever makes a plan impossible; nothing is planned then.
     """
-    judges = respondents(campaign)
-    known = plans.find_campaign(store, campaign.name)
-    kept = known if battles is None and known is not None and plan_stays(store, campaign, known, judges) else None
-    made = None
-    if kept is None or may_have_grown(campaign, kept, amend=amend):
-        funds = read_funds(store, campaign, judges, prices or {})
-        inputs = read_inputs(store, campaign, judges, funds, estimates=estimates, battles=battles)
-        design = first_round(inputs, funds)
-        made = (inputs, design) if kept is None or has_grown(store, kept, design) else None
-    if made is None and kept is not None:
-        refuse_other_prompts(store, campaign, kept.id, judges)
-    numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=made is None)
-    known = plans.find_campaign(store, campaign.name)
-    assert known is not None  # registered above
+    known = plans.known_campaign(store, campaign, respondents(campaign))
+    made = _new_plan(store, known, prices or {}, estimates, battles, amend=amend)
+    if made is None:
+        refuse_other_prompts(store, known)
+    number, numbers = plans.register(store, campaign, known.judges, _prompts(known.judges), plan_stays=made is None)
     if made is not None:
-        write_round(store, known.id, numbers, *made)
+        write_round(store, number, numbers, *made)
     rounds = tuple(
         PlannedRound(row.number, row.phase, row.policy, row.trials, row.equal_texts, read_design(row.design))
-        for row in plans.rounds(store, known.id)
+        for row in plans.rounds(store, number)
     )
     by_number = {numbers[judge.name]: judge for judge in campaign.judges}
     trials, equal = sum(one.trials for one in rounds), sum(one.equal_texts for one in rounds)
-    return PlannedCampaign(known.id, by_number, rounds[0].design, trials, equal, rounds)
+    return PlannedCampaign(number, by_number, rounds[0].design, trials, equal, rounds)
+
+
+def _new_plan(
+    store: Store,
+    known: KnownCampaign,
+    prices: Mapping[str, TokenPrice],
+    estimates: Estimates | None,
+    battles: Sequence[Pick] | None,
+    *,
+    amend: bool,
+) -> tuple[PlanInputs, RoundDesign] | None:
+    """The first round of a new plan, with what it is made from; None where the plan in force stays."""
+    stays = battles is None and plan_stays(store, known)
+    if stays and not may_have_grown(known, amend=amend):
+        return None
+    funds = read_funds(store, known, prices)
+    inputs = read_inputs(store, known, funds, estimates=estimates, battles=battles)
+    design = first_round(inputs, funds)
+    return None if stays and not has_grown(store, known, design) else (inputs, design)
 
 
 def _prompts(judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[tuple[str, bytes, str]]:
@@ -104,8 +115,8 @@ def left_out(
 ) -> tuple[OversizedText, ...]:
     """The texts that no budget covers and that a first round leaves out: of the instructions that it draws, or of
     `battles`, where they are given."""
-    judges = respondents(campaign)
-    funds = read_funds(store, campaign, judges, prices)
+    known = plans.known_campaign(store, campaign, respondents(campaign))
+    funds = read_funds(store, known, prices)
     if not may_be_oversized(text_lengths(store), funds) or campaign.plan.phases[0].policy == RECORDED:
         return ()
-    return texts_left_out(read_inputs(store, campaign, judges, funds, battles=battles), funds)
+    return texts_left_out(read_inputs(store, known, funds, battles=battles), funds)

@@ -29,6 +29,7 @@ from venire.orchestrator.planning.inputs import read_inputs
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.policies import POLICIES
 from venire.storage.plans import plans
+from venire.storage.plans.plans import KnownCampaign, known_campaign
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -101,7 +102,11 @@ class Rounds:
     @cached_property
     def space(self) -> DesignSpace:
         """What its rounds are chosen from."""
-        return read_space(self._store, self._campaign, self.planned, self._funds())
+        return read_space(self._store, self._known, self.planned, self._funds())
+
+    @cached_property
+    def _known(self) -> KnownCampaign:
+        return known_campaign(self._store, self._campaign, respondents(self._campaign))
 
     def _choose(self, analysis: InterimAnalysis) -> RoundDesign | None:
         """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
@@ -176,7 +181,7 @@ class Rounds:
         return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
 
     def _funds(self) -> Funds:
-        return read_funds(self._store, self._campaign, respondents(self._campaign), self._prices)
+        return read_funds(self._store, self._known, self._prices)
 
     def _append(self, design: RoundDesign) -> PlannedCampaign:
         numbers = {judge.name: number for number, judge in self.planned.judges.items()}
@@ -190,10 +195,10 @@ class Rounds:
         )
 
 
-def read_space(store: Store, campaign: CampaignSettings, planned: PlannedCampaign, funds: Funds) -> DesignSpace:
+def read_space(store: Store, known: KnownCampaign, planned: PlannedCampaign, funds: Funds) -> DesignSpace:
     """The models and instructions of a plan, with all that its rounds are chosen by."""
     first = planned.rounds[0].design
-    inputs = read_inputs(store, campaign, respondents(campaign), funds, models=first.models)
+    inputs = read_inputs(store, known, funds, models=first.models)
     return DesignSpace(inputs, first.models, first.instructions)
 
 

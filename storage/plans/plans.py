@@ -31,6 +31,29 @@ class StoredCampaign:
     calls: int
 
 
+@dataclass(frozen=True, slots=True)
+class KnownCampaign:
+    """A campaign with its judges, and what the store knows of both.
+
+    `stored` is None for a new campaign; `numbers` are those of respondents, by judge name, of judges that are known.
+    """
+
+    settings: CampaignSettings
+    judges: Sequence[tuple[JudgeSettings, Respondent]]
+    stored: StoredCampaign | None
+    numbers: Mapping[str, int]
+
+    @property
+    def number(self) -> int | None:
+        """The number of the campaign; None for a new one."""
+        return None if self.stored is None else self.stored.id
+
+    @property
+    def by_number(self) -> Mapping[int, JudgeSettings]:
+        """Judges by respondent number; below 0 for one that the store does not know."""
+        return {self.numbers.get(judge.name, -n): judge for n, (judge, _) in enumerate(self.judges, start=1)}
+
+
 class StoredRound(NamedTuple):
     """A round of a plan in force: trials, battles left out because their texts are equal, the design as JSON."""
 
@@ -90,6 +113,15 @@ def find_campaign(store: Store, name: str) -> StoredCampaign | None:
     return StoredCampaign(number, text, settings, in_force is not None, spent[0][3] if spent else 0)
 
 
+def known_campaign(
+    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> KnownCampaign:
+    """What the store knows of a campaign and its judges."""
+    rows = {judge.name: store.read("respondent_id", respondent_key=respondent_key(one)) for judge, one in judges}
+    numbers = {name: found[0][0] for name, found in rows.items() if found}
+    return KnownCampaign(campaign, judges, find_campaign(store, campaign.name), numbers)
+
+
 def register(
     store: Store,
     campaign: CampaignSettings,
@@ -97,8 +129,10 @@ def register(
     prompts: Iterable[tuple[str, bytes, str]],
     *,
     plan_stays: bool = False,
-) -> Mapping[str, int]:
-    """Write a campaign, its judges and their prompts (name, digest, text); returns judge name to respondent number.
+) -> tuple[int, Mapping[str, int]]:
+    """Write a campaign, its judges and their prompts (name, digest, text).
+
+    Returns the number of the campaign, and those of respondents by judge name.
 
     A campaign that is there is brought to the settings given, and its plan put out of force when they differ,
     unless `plan_stays`.
@@ -135,13 +169,7 @@ def register(
                 elo=judge.elo,
                 family=judge.family,
             )
-    return numbers
-
-
-def respondent_numbers(store: Store, judges: Iterable[tuple[JudgeSettings, Respondent]]) -> dict[str, int]:
-    """The respondent number of each judge, by name; those that the store does not know are left out."""
-    rows = {judge.name: store.read("respondent_id", respondent_key=respondent_key(one)) for judge, one in judges}
-    return {name: found[0][0] for name, found in rows.items() if found}
+    return number, numbers
 
 
 def catalogue(store: Store, models: Sequence[str], variants: Sequence[str] = ()) -> Catalogue:

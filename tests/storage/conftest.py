@@ -59,7 +59,7 @@ class House:
             settings,
         )
         pairs = [(judge, Respondent(judge.model, judge.protocol, Origin.REAL)) for judge in campaign.judges]
-        return dict(plans.register(self.store, campaign, pairs, [("two_stage/judge", b"p" * 16, "Judge.")]))
+        return dict(plans.register(self.store, campaign, pairs, [("two_stage/judge", b"p" * 16, "Judge.")])[1])
 
     def number(self, name: str = "c") -> int:
         """The number of a campaign."""

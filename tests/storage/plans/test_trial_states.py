@@ -42,7 +42,7 @@ with open_store(sys.argv[1]) as store:
         "c", 7, Path("c.toml"), store.path, DataSettings(), PlanSettings(), judges, BudgetSettings(), "", "{}"
     )
     pairs = [(judge, Respondent(judge.model, "two-stage", Origin.REAL)) for judge in judges]
-    numbers = plans.register(store, campaign, pairs, [])
+    _, numbers = plans.register(store, campaign, pairs, [])
     matchups = tuple(Matchup(a, b, 100.0) for a, b in islice(combinations(models, 2), 100))
     design = RoundDesign(matchups, tuple(questions), tuple(models), ())
     asked = [NumberedRespondent.of(numbers[judge.name], respondent) for judge, respondent in pairs]

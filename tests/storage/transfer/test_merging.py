@@ -103,7 +103,7 @@ class Kept:
             "#",
             settings,
         )
-        numbers = plans.register(store, campaign, [(judge, JUDGE)], [("judge", prompt_digest("Judge."), "Judge.")])
+        _, numbers = plans.register(store, campaign, [(judge, JUDGE)], [("judge", prompt_digest("Judge."), "Judge.")])
         answers = plans.catalogue(store, models)
         trials = []
         for one in instructions:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from typing import Any, ForwardRef, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def spelled_out(keywords: type, **defaults: object) -> Callable[[_F], _F]:
+def spelled_out(keywords: type, record: Any) -> Callable[[_F], _F]:
     """Show each keyword of a TypedDict in the signature of a function that takes `**name: Unpack[keywords]`.
 
-    So help and completion name them, as a type checker does. Their defaults are None, unless `defaults` has another.
+    So help and completion name them, as a type checker does. Defaults are those of the fields of `record`, the
+    dataclass that the function makes of them, and None where a field has none.
 
+    >>> from dataclasses import dataclass
     >>> from typing import TypedDict
-    >>> Style = TypedDict("Style", {"colour": "str", "bold": "bool"})
-    >>> @spelled_out(Style, bold=False)
+    >>> class Keywords(TypedDict, total=False):
+    ...     colour: "str | None"
+    ...     bold: "bool"
+    >>> @dataclass
+    ... class Style:
+    ...     colour: "str | None" = None
+    ...     bold: "bool" = False
+    >>> @spelled_out(Keywords, Style)
     ... def draw(line, **style): ...
     >>> inspect.signature(draw)
-    <Signature (line, *, colour: 'str' = None, bold: 'bool' = False)>
+    <Signature (line, *, colour: 'str | None' = None, bold: 'bool' = False)>
     """
+    defaults = {one.name: one.default for one in fields(record) if one.default is not MISSING}
 
     def decorate(function: _F) -> _F:
         signature = inspect.signature(function)

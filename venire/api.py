@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from venire.arena.errors import InputError
+from venire.arena.keywords import spelled_out
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Judge
 from venire.endpoints import open_crew
 from venire.orchestrator.planning.respondents import editing, generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.pairs import JudgedPair, judge_pairs
+from venire.placement.settings import PlaceKeywords, PlaceSettings, nano
 from venire.prices import price_warnings
 from venire.session import Embedded, Session
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from venire.arena.battles import Statistics
     from venire.arena.campaigns import CampaignSettings
     from venire.experiments.results import SimulationResult
+    from venire.experiments.variations import Axes
     from venire.judges.parsing.verdict_formats import FormatReading
     from venire.orchestrator.costs.forecast import JudgeForecast
     from venire.placement.report import PlacementReport
@@ -81,6 +84,29 @@ class RunResult:
         return self.summary.ending
 
 
+class RunKeywords(TypedDict, total=False):
+    """The keywords of the functions that run a campaign, as fields of `RunOptions`."""
+
+    amend: bool
+    retry_failed: bool
+    progress: Callable[[Statistics], None] | None
+    warn: Callable[[str], None] | None
+    embedded: Embedded | None
+    environ: Mapping[str, str] | None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a campaign is run: see `run`."""
+
+    amend: bool = False
+    retry_failed: bool = False
+    progress: Callable[[Statistics], None] | None = None
+    warn: Callable[[str], None] | None = None
+    embedded: Embedded | None = None
+    environ: Mapping[str, str] | None = None
+
+
 def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = False) -> CampaignPlan:
     """Plan a campaign and forecast its cost without calling any model.
 
@@ -108,17 +134,13 @@ def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = Fa
         )
 
 
+@spelled_out(RunKeywords, RunOptions)
 def run(
     campaign: Campaign | CampaignSettings | Path | str,
     *,
-    amend: bool = False,
-    retry_failed: bool = False,
-    progress: Callable[[Statistics], None] | None = None,
-    warn: Callable[[str], None] | None = None,
-    embedded: Embedded | None = None,
-    environ: Mapping[str, str] | None = None,
     engine: str = "local",
     actors: int | None = None,
+    **options: Unpack[RunKeywords],
 ) -> RunResult:
     """Run a campaign, or resume it. This spends money without a confirmation prompt: see `plan` first.
 
@@ -134,19 +156,11 @@ def run(
     >>> print(result.ending, result.summary.progress.settled, result.board.models[0].model)
     complete 60 strong
     """
-    return _run(resolve(campaign), amend, retry_failed, progress, warn, embedded, environ, engine=engine, actors=actors)
+    return _run(resolve(campaign), RunOptions(**options), engine=engine, actors=actors)
 
 
-async def arun(
-    campaign: Campaign | CampaignSettings | Path | str,
-    *,
-    amend: bool = False,
-    retry_failed: bool = False,
-    progress: Callable[[Statistics], None] | None = None,
-    warn: Callable[[str], None] | None = None,
-    embedded: Embedded | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> RunResult:
+@spelled_out(RunKeywords, RunOptions)
+async def arun(campaign: Campaign | CampaignSettings | Path | str, **options: Unpack[RunKeywords]) -> RunResult:
     """`run` for a program with its own event loop: the campaign runs in a separate thread.
 
     When the task is cancelled, the run stops gently, as with Ctrl-C; the cancellation is raised once the calls in
@@ -156,7 +170,7 @@ async def arun(
     >>> print(asyncio.run(arun("new.toml")).ending)
     complete
     """
-    settings = resolve(campaign)
+    settings, given = resolve(campaign), RunOptions(**options)
     requests: list[Callable[[], None]] = []
     cancelled = False
 
@@ -165,9 +179,7 @@ async def arun(
         if cancelled:
             stop()
 
-    whole = asyncio.ensure_future(
-        asyncio.to_thread(_run, settings, amend, retry_failed, progress, warn, embedded, environ, ready)
-    )
+    whole = asyncio.ensure_future(asyncio.to_thread(_run, settings, given, ready))
     try:
         return await asyncio.shield(whole)
     except asyncio.CancelledError:
@@ -181,28 +193,24 @@ async def arun(
 
 def _run(
     settings: CampaignSettings,
-    amend: bool,
-    retry_failed: bool,
-    progress: Callable[[Statistics], None] | None,
-    warn: Callable[[str], None] | None,
-    embedded: Embedded | None,
-    environ: Mapping[str, str] | None,
+    given: RunOptions,
     ready: Callable[[Callable[[], None]], None] | None = None,
     *,
     engine: str = "local",
     actors: int | None = None,
 ) -> RunResult:
+    warn, environ = given.warn, given.environ
     with (
         open_crew(engine, settings, settings.store, environ, actors=actors, warn=warn) as (crew, campaign),
-        Session(campaign, amend=amend, spends=True, crew=crew) as session,
+        Session(campaign, amend=given.amend, spends=True, crew=crew) as session,
     ):
-        if retry_failed:
+        if given.retry_failed:
             session.retry_failed()
         if warn is not None:
             _say_prices(session, warn)
             if (held := session.left_with_actors) is not None:
                 warn(f"warning: {held}")
-        summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)
+        summary = session.run(environ=environ, embedded=given.embedded, progress=given.progress, warn=warn, ready=ready)
         rated = not session.campaign.writes and summary.progress.settled > 0
         return RunResult(summary, settings.store, _board(session) if rated else None)
 
@@ -219,16 +227,8 @@ def _board(session: Session) -> Board | None:
         return None
 
 
-def generate(
-    campaign: Campaign | CampaignSettings | Path | str,
-    *,
-    amend: bool = False,
-    retry_failed: bool = False,
-    progress: Callable[[Statistics], None] | None = None,
-    warn: Callable[[str], None] | None = None,
-    embedded: Embedded | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> RunResult:
+@spelled_out(RunKeywords, RunOptions)
+def generate(campaign: Campaign | CampaignSettings | Path | str, **options: Unpack[RunKeywords]) -> RunResult:
     """Ask a campaign's contestants to answer its instructions, so that `run` has completions to judge.
 
     Everything else is as in `run`; `board` in the result is None.
@@ -236,19 +236,11 @@ def generate(
     >>> print(generate("writers.toml").ending)
     complete
     """
-    return _run(generation(resolve(campaign)), amend, retry_failed, progress, warn, embedded, environ)
+    return _run(generation(resolve(campaign)), RunOptions(**options))
 
 
-def edit(
-    campaign: Campaign | CampaignSettings | Path | str,
-    *,
-    amend: bool = False,
-    retry_failed: bool = False,
-    progress: Callable[[Statistics], None] | None = None,
-    warn: Callable[[str], None] | None = None,
-    embedded: Embedded | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> RunResult:
+@spelled_out(RunKeywords, RunOptions)
+def edit(campaign: Campaign | CampaignSettings | Path | str, **options: Unpack[RunKeywords]) -> RunResult:
     """Ask a campaign's editors for edited copies of completions, so that `run` can judge what each edit does.
 
     Everything else is as in `run`; `board` in the result is None.
@@ -256,7 +248,7 @@ def edit(
     >>> print(edit("edits.toml").ending)
     complete
     """
-    return _run(editing(resolve(campaign)), amend, retry_failed, progress, warn, embedded, environ)
+    return _run(editing(resolve(campaign)), RunOptions(**options))
 
 
 def judge(
@@ -344,28 +336,17 @@ def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = F
     return read_again(Path(store), campaign, dry=dry_run)
 
 
+@spelled_out(PlaceKeywords, PlaceSettings)
 def place(
     model: str,
     *,
     on: Path | str,
-    budget: float | None = None,
-    completions: Path | str | None = None,
-    elo: float | None = None,
-    campaign: str | None = None,
-    judges: Sequence[str] = (),
-    half_width: float | None = None,
-    battles: int | None = None,
-    instructions: int | None = None,
-    policy: str = "information",
-    round_size: int = 10,
-    level: float = 0.95,
-    alpha: float = 0.1,
-    seed: int = 0,
     retry_failed: bool = False,
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     embedded: Embedded | None = None,
     environ: Mapping[str, str] | None = None,
+    **placing: Unpack[PlaceKeywords],
 ) -> PlacementReport | None:
     """Place a model on the judged board of a store, by battles with the most informative opponents.
 
@@ -381,27 +362,11 @@ def place(
     >>> round(found.to_json()["held"]["elo"])
     865
     """
-    from venire.placement.board import PlaceSettings, prepare  # and scipy, which no run needs before its end
+    from venire.placement.board import prepare  # and scipy, which no run needs before its end
     from venire.placement.report import place_result
     from venire.placement.run import forecast_placement, placement_session
 
-    settings = PlaceSettings(
-        store=Path(on),
-        model=model,
-        money=None if budget is None else _nano(budget),
-        campaign=campaign,
-        judges=tuple(sorted(set(judges))),
-        completions=None if completions is None else Path(completions),
-        policy=policy,
-        seed=seed,
-        half_width=half_width,
-        battles=battles,
-        instructions=instructions,
-        round=round_size,
-        level=level,
-        alpha=alpha,
-        elo=elo,
-    )
+    settings = PlaceSettings.of(model, on, **placing)
     prepared = prepare(settings)
     with placement_session(prepared) as session:
         if retry_failed:
@@ -413,15 +378,42 @@ def place(
         return place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
 
 
+class VariedKeywords(TypedDict, total=False):
+    """The settings that `simulate` varies, as fields of `VariedSettings`."""
+
+    policies: Sequence[str]
+    protocols: Sequence[str]
+    judges: Sequence[int]
+    orders: Sequence[Literal["both", "random"]]
+    budgets: Sequence[float | Decimal]
+    calls: Sequence[int]
+
+
+@dataclass(frozen=True)
+class VariedSettings:
+    """The settings that `simulate` varies; `budgets` in US dollars."""
+
+    policies: Sequence[str] = ()
+    protocols: Sequence[str] = ()
+    judges: Sequence[int] = ()
+    orders: Sequence[Literal["both", "random"]] = ()
+    budgets: Sequence[float | Decimal] = ()
+    calls: Sequence[int] = ()
+
+    def axes(self) -> Axes:
+        """The same as axes, whose values are crossed."""
+        from venire.experiments.variations import Axes
+
+        limits: list[tuple[int | None, int | None]] = [(None, nano(dollars)) for dollars in self.budgets]
+        limits += [(count, None) for count in self.calls]
+        crossed = tuple(self.policies), tuple(self.protocols), tuple(self.judges), tuple(self.orders)
+        return Axes(*crossed, tuple(limits))
+
+
+@spelled_out(VariedKeywords, VariedSettings)
 def simulate(
     campaign: Campaign | CampaignSettings | Path | str,
     *,
-    policies: Sequence[str] = (),
-    protocols: Sequence[str] = (),
-    judges: Sequence[int] = (),
-    orders: Sequence[Literal["both", "random"]] = (),
-    budgets: Sequence[float | Decimal] = (),
-    calls: Sequence[int] = (),
     battles: int | None = None,
     seeds: int = 20,
     stand_ins: Sequence[str] = (),
@@ -430,6 +422,7 @@ def simulate(
     workers: int | None = None,
     engine: str = "local",
     progress: Callable[[int, int], None] | None = None,
+    **varied: Unpack[VariedKeywords],
 ) -> SimulationResult:
     """Run a campaign and variations of it many times with simulated judges; no real model is called.
 
@@ -451,15 +444,12 @@ def simulate(
     from venire.experiments.experiment import field_of
     from venire.experiments.experiment import simulate as simulate_field
     from venire.experiments.results import SimulationResult
-    from venire.experiments.variations import Axes, cross, simulated
+    from venire.experiments.variations import cross, simulated
     from venire.orchestrator.engines.ray_cluster import EngineChoice
 
     place = EngineChoice.read(engine)
     settings = resolve(campaign)
-    limits: list[tuple[int | None, int | None]] = [(None, _nano(dollars)) for dollars in budgets]
-    limits += [(count, None) for count in calls]
-    axes = Axes(tuple(policies), tuple(protocols), tuple(judges), tuple(orders), tuple(limits))
-    rows, seats = cross(axes, settings), simulated(settings, stand_ins)
+    rows, seats = cross(VariedSettings(**varied).axes(), settings), simulated(settings, stand_ins)
     with tempfile.TemporaryDirectory(prefix="venire-simulate-") as folder:
         field, template = field_of(settings, Path(folder), models, instructions)
         found = simulate_field(
@@ -475,8 +465,3 @@ def simulate(
             progress=progress,
         )
     return SimulationResult(found, rows, field, seats)
-
-
-def _nano(dollars: float | Decimal) -> int:
-    """US dollars as whole nano-dollars."""
-    return int(round(Decimal(str(dollars)), 9).scaleb(9))

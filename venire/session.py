@@ -155,7 +155,7 @@ class Session:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.whole = campaign = with_contexts(campaign)
         """The whole campaign; of a shard the session's own is a part of it, with a store beside."""
-        self.shard, self._crew, self._options = shard, crew, options
+        self.shard, self.crew, self._options = shard, crew, options
         if shard is not None:
             campaign = sharded(campaign, shard)
         self.campaign = campaign
@@ -184,7 +184,7 @@ class Session:
 
     def __enter__(self) -> Session:
         made_here = not self.campaign.store.exists()
-        under_way = frozenset() if self._crew is None else self._crew.under_way
+        under_way = frozenset() if self.crew is None else self.crew.under_way
         self.store = open_store(self.campaign.store, clock=self.clock, under_way=under_way)
         with contextlib.ExitStack() as undo:
             undo.push(partial(self._give_up, made_here))
@@ -256,7 +256,7 @@ class Session:
     def lasting(self) -> str:
         """Of its options those that say who asks what, for whoever has the store alone."""
         shard = "" if self.shard is None else self.shard.options(self.shard.taken)
-        return f"{shard} {'' if self._crew is None else self._crew.options}".strip()
+        return f"{shard} {'' if self.crew is None else self.crew.options}".strip()
 
     @property
     def left_with_actors(self) -> str | None:
@@ -369,7 +369,7 @@ class Session:
                     if one.batches is not None:
                         stack.push_async_callback(one.batches.close)
                 await check_routes(self.campaign, opened, warn)
-                engine = None if self._crew is None else self._remote_engine(self._crew, inside, events, warn)
+                engine = None if self.crew is None else self._remote_engine(self.crew, inside, events, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
                 if not virtual:  # nobody can follow a run on a clock that jumps

@@ -24,7 +24,7 @@ from venire.configs.loading import campaign_of
 from venire.judges.providers.vendors import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
-from venire.placement.board import PlaceSettings
+from venire.placement.settings import PlaceSettings
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.design.placement import place_model
 from venire.render.place import run_placement
@@ -96,8 +96,8 @@ def judge_board(field: Field, store: Path, given: argparse.Namespace, seed: int,
 
 def place(store: Path, policy: str, model: str, given: argparse.Namespace) -> dict[str, Any]:
     """The output of `venire place MODEL --on STORE --budget 1 --json`, judged without HTTP."""
-    settings = PlaceSettings(
-        store, model, money=round(given.dollars * 1e9), policy=policy, round=given.round, campaign="board"
+    settings = PlaceSettings.of(
+        model, store, budget=given.dollars, policy=policy, round_size=given.round, campaign="board"
     )
     log = io.StringIO()
     with contextlib.redirect_stderr(log):

@@ -65,6 +65,11 @@ class Crew(Protocol):
     """Who asks for a store elsewhere; see `ray_actors.RayCrew`."""
 
     @property
+    def description(self) -> str:
+        """How many there are, and where, for a screen."""
+        ...
+
+    @property
     def options(self) -> str:
         """The options of a command that has them ask."""
         ...

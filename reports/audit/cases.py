@@ -29,7 +29,7 @@ from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 
 
-@spelled_out(SourceKeywords)
+@spelled_out(SourceKeywords, VerdictSource)
 def audit(
     source: Rateable,
     *,

@@ -26,7 +26,7 @@ from venire.storage.store.opening import reading
 from venire.storage.transfer.formats.tables import read_reference
 
 
-@spelled_out(SourceKeywords)
+@spelled_out(SourceKeywords, VerdictSource)
 def rate(
     source: Rateable,
     *,
@@ -67,7 +67,7 @@ def rate(
     return verdicts.board(method, chosen, accuracy_baseline=accuracy_baseline, figures=figures)
 
 
-@spelled_out(SourceKeywords)
+@spelled_out(SourceKeywords, VerdictSource)
 def compare(
     source: Rateable,
     *,

@@ -76,7 +76,9 @@ class VerdictSource:
     @classmethod
     def of(cls, paths: Sequence[TableSource], **given: Any) -> VerdictSource:
         """The source with the settings that were given; None leaves a setting at its default."""
-        return cls(tuple(paths), **{name: value for name, value in given.items() if value is not None})
+        known = cls.__dataclass_fields__  # an unknown name is refused, also where nothing is given
+        read = {name: value for name, value in given.items() if value is not None or name not in known}
+        return cls(tuple(paths), **read)
 
     @property
     def store(self) -> Path | None:

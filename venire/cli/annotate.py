@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from venire.arena.choices import AnnotationSample
-from venire.cli.options import JSON, STORE, write_json
+from venire.cli.options import JSON, STORE, with_options, write_json
 from venire.cli.verdict_options import Campaign
 
 if TYPE_CHECKING:
     from venire.annotation import AnnotationPages, VotesNeeded
 
 
+@dataclass(frozen=True)
+class PageOptions:
+    """What is on the pages: keywords of `annotation.annotation_pages`."""
+
+    sample: Annotated[
+        AnnotationSample,
+        typer.Option(
+            "--sample",
+            help="Battles by chance, those on which judges differ most, or those of models whose order is least "
+            "certain.",
+        ),
+    ] = "random"
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="Battles on a page; default: 100, or all there are.")
+    ] = None
+    annotators: Annotated[
+        int, typer.Option("--annotators", min=1, max=999, help="Make a page for each of so many people.")
+    ] = 1
+    overlap: Annotated[
+        float,
+        typer.Option("--overlap", min=0.0, max=1.0, help="Share of the battles of a page that are on all pages."),
+    ] = 0.2
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Of sample, order and sides; default: the campaign's own, or 0."),
+    ] = None
+
+
+@with_options()
 def annotate(
     store: Path = STORE,
     output: Path = typer.Option(
         Path("page.html"), "--output", "-o", help="The page; of several annotators page-1.html, page-2.html and so on."
     ),
-    sample: AnnotationSample = typer.Option(
-        "random",
-        "--sample",
-        help="Battles by chance, those on which judges differ most, or those of models whose order is least certain.",
-    ),
-    count: int | None = typer.Option(None, "--count", min=1, help="Battles on a page; default: 100, or all there are."),
-    annotators: int = typer.Option(1, "--annotators", min=1, max=999, help="Make a page for each of so many people."),
-    overlap: float = typer.Option(
-        0.2, "--overlap", min=0.0, max=1.0, help="Share of the battles of a page that are on all pages."
-    ),
-    seed: int | None = typer.Option(
-        None, "--seed", min=0, help="Of sample, order and sides; default: the campaign's own, or 0."
-    ),
+    *,
+    pages: PageOptions,
     width: float | None = typer.Option(
         None, "--width", help="Make no page: say how many votes an interval of agreement so wide needs, such as 0.1."
     ),
@@ -69,24 +88,17 @@ def annotate(
     if human is not None:
         raise InputError("--human says whose votes --width learns from: add --width, or leave it out")
     refuse_without_packages()
-    paths = [output] if annotators == 1 else [_numbered(output, number) for number in range(1, annotators + 1)]
+    people = range(1, pages.annotators + 1)
+    paths = [output] if len(people) == 1 else [_numbered(output, number) for number in people]
     _refuse_there(paths, force)
     with reading(store) as opened:
-        made = annotation_pages(
-            opened,
-            sample=sample,
-            count=count,
-            annotators=annotators,
-            overlap=overlap,
-            seed=seed,
-            campaign=campaign,
-        )
+        made = annotation_pages(opened, campaign=campaign, **vars(pages))
     for path, page in zip(paths, made.pages, strict=True):
         path.write_text(page.html, encoding="utf-8")
     if as_json:
-        write_json(_document(made, paths, sample))
+        write_json(_document(made, paths, pages.sample))
         return
-    _show(made, paths, sample, store)
+    _show(made, paths, pages.sample, store)
 
 
 def _refuse_there(paths: list[Path], force: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.cli.help import Verb, VerbGroup
-from venire.cli.options import ENV_FILE, JSON, STORE
+from venire.cli.options import JSON, STORE, EnvFile
 
 app = typer.Typer(cls=VerbGroup, help="See the batches of a store, and cancel them.", no_args_is_help=True)
 
@@ -23,7 +23,7 @@ def _group() -> None:
 def list_(
     store: Path = STORE,
     refresh: bool = typer.Option(False, "--refresh", help="Ask the providers how those are that are out."),
-    env_file: Path | None = ENV_FILE,
+    env_file: EnvFile = None,
     as_json: bool = JSON,
 ) -> None:
     """Show every batch of a store, those that are out and those that were collected.
@@ -62,7 +62,7 @@ def cancel(
     give_up: bool = typer.Option(
         False, "--give-up", help="Count a batch that is in doubt as paid, and ask its calls again."
     ),
-    env_file: Path | None = ENV_FILE,
+    env_file: EnvFile = None,
     as_json: bool = JSON,
 ) -> None:
     """Ask providers to end batches that are out.

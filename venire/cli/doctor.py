@@ -7,13 +7,13 @@ from pathlib import Path
 
 import typer
 
-from venire.cli.options import ENV_FILE, JSON, YES
+from venire.cli.options import JSON, EnvFile, Yes
 
 
 def doctor(
     file: Path | None = typer.Argument(None, help="A campaign file; without it, the machine alone is looked over."),
-    yes: bool = YES,
-    env_file: Path | None = ENV_FILE,
+    yes: Yes = False,
+    env_file: EnvFile = None,
     as_json: bool = JSON,
 ) -> None:
     """Look over what a campaign will need: keys, endpoints, prices, clock, disk and limits of this machine.

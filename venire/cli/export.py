@@ -2,20 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from venire.arena import registry
 from venire.arena.choices import KeptPairs
+from venire.arena.errors import InputError
 from venire.cli.help import exported_names, names_of
-from venire.cli.options import JSON, RAW, STORE
+from venire.cli.options import JSON, RAW, STORE, with_options
+
+if TYPE_CHECKING:
+    from venire.storage.transfer.formats.entry import ExportOptions
 
 _OF_PAIRS = "Of preferences alone"
 _OF_OTHERS = "Of one kind alone"
 
 
+@dataclass(frozen=True)
+class ToolOptions:
+    """What files of other tools hold: fields of `storage.transfer.formats.entry.ExportOptions`."""
+
+    keep: Annotated[
+        KeptPairs,
+        typer.Option(
+            "--keep",
+            rich_help_panel=_OF_PAIRS,
+            help="Judgments: agreed (both orders say the same), decided (all that were read), every (each verdict a "
+            "pair).",
+        ),
+    ] = "agreed"
+    messages: Annotated[
+        bool,
+        typer.Option("--messages", rich_help_panel=_OF_PAIRS, help="Prompt and answers as lists of messages."),
+    ] = False
+    judges: Annotated[
+        list[str],
+        typer.Option(
+            "--judge", rich_help_panel=_OF_OTHERS, help="preferences, alpaca-eval: of these judges; default all."
+        ),
+    ] = field(default_factory=list)
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", rich_help_panel=_OF_OTHERS, help="alpaca-eval: the model that others are compared with."
+        ),
+    ] = None
+    pair: Annotated[
+        tuple[str, str],
+        typer.Option(
+            "--pair",
+            show_default=False,
+            metavar="A B",
+            rich_help_panel=_OF_OTHERS,
+            help="llm-comparator: the two models of the report.",
+        ),
+    ] = ("", "")
+
+    def options(self, ratings: list[dict[str, Any]]) -> ExportOptions:
+        """The options of a format that is written, with the rows of a board."""
+        from venire.storage.transfer.formats.entry import ExportOptions
+
+        pair = self.pair if any(self.pair) else None
+        return ExportOptions(self.keep, tuple(self.judges), self.messages, self.baseline, pair, ratings=tuple(ratings))
+
+    def refuse_for_tables(self) -> None:
+        """Raises InputError for an option that was given, of which tables take none."""
+        plain = ToolOptions()
+        spelt = {"judges": "--judge", "messages": "--messages", "baseline": "--baseline", "pair": "--pair"}
+        for name, flag in (spelt | {"keep": "--keep"}).items():
+            if getattr(self, name) != getattr(plain, name):
+                raise InputError(f"tables do not take {flag}: leave it out")
+
+
+@with_options()
 def export(
     store: Path = STORE,
     what: list[str] = typer.Argument(
@@ -28,29 +90,8 @@ def export(
     form: str | None = typer.Option(
         None, "--format", help="Of tables in a folder: parquet (default), csv, jsonl or arrow."
     ),
-    keep: KeptPairs = typer.Option(
-        "agreed",
-        "--keep",
-        rich_help_panel=_OF_PAIRS,
-        help="Judgments: agreed (both orders say the same), decided (all that were read), every (each verdict a pair).",
-    ),
-    messages: bool = typer.Option(
-        False, "--messages", rich_help_panel=_OF_PAIRS, help="Prompt and answers as lists of messages."
-    ),
-    judge: list[str] = typer.Option(
-        [], "--judge", rich_help_panel=_OF_OTHERS, help="preferences, alpaca-eval: of these judges; default all."
-    ),
-    baseline: str | None = typer.Option(
-        None, "--baseline", rich_help_panel=_OF_OTHERS, help="alpaca-eval: the model that others are compared with."
-    ),
-    pair: tuple[str, str] = typer.Option(
-        ("", ""),
-        "--pair",
-        show_default=False,
-        metavar="A B",
-        rich_help_panel=_OF_OTHERS,
-        help="llm-comparator: the two models of the report.",
-    ),
+    *,
+    chosen: ToolOptions,
     method: str | None = typer.Option(
         None,
         "--method",
@@ -74,11 +115,9 @@ def export(
     """
     from dataclasses import asdict
 
-    from venire.arena.errors import InputError
     from venire.cli.options import write_json
     from venire.storage.transfer.exporting import RATINGS, export_format, export_tables
     from venire.storage.transfer.formats import with_writers
-    from venire.storage.transfer.formats.entry import ExportOptions
 
     tools = [one for one in what if one in with_writers()]
     if tools and len(what) > 1:
@@ -93,14 +132,11 @@ def export(
             raise InputError(f"--format is for tables; {tools[0]} has files of its own: leave it out")
         if tools[0] == "dataset":
             ratings = _ratings_if_any(store, campaign, method)
-        options = ExportOptions(
-            keep, tuple(judge), messages, baseline, pair if any(pair) else None, ratings=tuple(ratings)
+        made = export_format(
+            store, out, tools[0], campaign=campaign, options=chosen.options(ratings), force=force, raw=raw
         )
-        made = export_format(store, out, tools[0], campaign=campaign, options=options, force=force, raw=raw)
     else:
-        given = {"--judge": judge, "--messages": messages, "--baseline": baseline, "--pair": any(pair)}
-        for flag in [flag for flag, value in given.items() if value] + (["--keep"] if keep != "agreed" else []):
-            raise InputError(f"tables do not take {flag}: leave it out")
+        chosen.refuse_for_tables()
         made = export_tables(store, out, what, form=form, campaign=campaign, ratings=ratings, force=force, raw=raw)
     if as_json:
         write_json({"store": str(store), "files": [asdict(one) for one in made]})
@@ -120,8 +156,6 @@ def _ratings(store: Path, campaign: str | None, method: str | None) -> list[dict
 
 def _ratings_if_any(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:
     """The same for a dataset, which can do without: the reason is then reported."""
-    from venire.arena.errors import InputError
-
     try:
         return _ratings(store, campaign, method)
     except InputError as error:

@@ -1,27 +1,53 @@
-"""`venire generate`: ask the contestants of a campaign file for completions, and go on where the last run stopped."""
+"""`venire generate` and `venire edit`: ask contestants for completions, or editors for edited copies of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from venire.cli.options import ENV_FILE, FILE, SERVE, YES
+from venire.cli.options import FILE, with_options
+from venire.cli.run import AskOptions, ask_missing
+
+if TYPE_CHECKING:
+    from venire.arena.campaigns import CampaignSettings
+
+_Retry = Annotated[bool, typer.Option("--retry-failed", help="Try what used up its attempts again.")]
 
 
-def generate(
-    context: typer.Context,
-    file: Path = FILE,
-    yes: bool = YES,
-    env_file: Path | None = ENV_FILE,
-    amend: bool = typer.Option(False, "--amend", help="Accept contestants that changed since calls were made."),
-    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try what used up its attempts again."),
-    speed: float = typer.Option(
-        0.0, "--speed", min=0.0, help="For simulated contestants: divide their latency by this; 0 is no waiting."
-    ),
-    events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
-    serve: str | None = SERVE,
-) -> None:
+@dataclass(frozen=True)
+class ContestantOptions(AskOptions):
+    """How contestants are asked."""
+
+    amend: Annotated[bool, typer.Option("--amend", help="Accept contestants that changed since calls were made.")] = (
+        False
+    )
+    retry_failed: _Retry = False
+    speed: Annotated[
+        float,
+        typer.Option(
+            "--speed", min=0.0, help="For simulated contestants: divide their latency by this; 0 is no waiting."
+        ),
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class EditorOptions(AskOptions):
+    """How editors are asked."""
+
+    amend: Annotated[bool, typer.Option("--amend", help="Accept editors that changed since calls were made.")] = False
+    retry_failed: _Retry = False
+    speed: Annotated[
+        float,
+        typer.Option("--speed", min=0.0, help="For simulated editors: divide their latency by this; 0 is no waiting."),
+    ] = 0.0
+
+
+@with_options()
+def generate(context: typer.Context, file: Path = FILE, *, start: ContestantOptions) -> None:
     """Ask contestants to answer the instructions; `venire run` then judges what they wrote.
 
     Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
@@ -30,23 +56,39 @@ def generate(
       venire generate first/campaign.toml
       venire generate first/campaign.toml --yes --retry-failed
     """
-    from venire.cli.options import again, agree, environment, page_guard
-    from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import generation
-    from venire.render.outcome import show_outcome
-    from venire.render.plan import show_plan
+
+    _ask(context, file, start, generation)
+
+
+@with_options()
+def edit(context: typer.Context, file: Path = FILE, *, start: EditorOptions) -> None:
+    """Ask editors for copies of the completions with one change each; `venire run` then judges both.
+
+    Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
+
+    Examples:
+      venire edit first/campaign.toml
+      venire edit first/campaign.toml --yes --retry-failed
+    """
+    from venire.orchestrator.planning.respondents import editing
+
+    _ask(context, file, start, editing)
+
+
+def _ask(
+    context: typer.Context, file: Path, start: AskOptions, writers: Callable[[CampaignSettings], CampaignSettings]
+) -> None:
+    """Ask the `writers` of a campaign, which are a campaign themselves. Raises typer.Exit with the exit code."""
+    from venire.cli.options import again, environment, page_guard
+    from venire.configs.loading import load_campaign
     from venire.render.screen import console, warning_printer
     from venire.session import Embedded, Session
     from venire.telemetry import observe
 
-    screen = console(stderr=True)
-    environ = environment(env_file)
-    guard = page_guard(serve)
-    campaign = generation(load_campaign(file))
-    watching = observe(warning_printer(screen), lines=events, otel=None, metrics_port=None)
-    with watching as observers, Session(campaign, amend=amend, spends=True, options=again(context)) as session:
-        if retry_failed and (cleared := session.retry_failed()):
-            screen.print(f"{cleared} failed steps will be tried again")
-        show_plan(screen, session)
-        agree(session, yes=yes)
-        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers, environ=environ, guard=guard))
+    environ, guard = environment(start.env_file), page_guard(start.serve)
+    campaign = writers(load_campaign(file))
+    watching = observe(warning_printer(console(stderr=True)), lines=start.events, otel=None, metrics_port=None)
+    with watching as observers, Session(campaign, amend=start.amend, spends=True, options=again(context)) as session:
+        embedded = Embedded(start.speed)
+        raise typer.Exit(ask_missing(session, start, embedded, observers, environ=environ, guard=guard))

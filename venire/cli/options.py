@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -79,9 +79,22 @@ def _options_of(record: Any) -> dict[str, inspect.Parameter]:
 
 FILE = typer.Argument(..., help="The campaign file.")
 
-ENV_FILE = typer.Option(
-    None, "--env-file", help="File of NAME=value lines for keys that the environment lacks; then .env is looked at."
-)
+EnvFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--env-file", help="File of NAME=value lines for keys that the environment lacks; then .env is looked at."
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try steps that used up their attempts again.")]
+Serve = Annotated[
+    str | None,
+    typer.Option(
+        "--serve",
+        metavar="[HOST:PORT]",
+        help="Serve pages of the run, to this machine alone unless a host is given.",
+    ),
+]
 
 
 def environment(env_file: Path | None) -> Mapping[str, str] | None:
@@ -128,10 +141,6 @@ JSON = typer.Option(False, "--json", help="Print JSON on standard output and not
 RAW = typer.Option(
     False, "--raw", help="In CSV: texts that begin like formulas as they are, without an apostrophe before them."
 )
-SERVE = typer.Option(
-    None, "--serve", metavar="[HOST:PORT]", help="Serve pages of the run, to this machine alone unless a host is given."
-)
-YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
 
 _ONCE = frozenset(
     {

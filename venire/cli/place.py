@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from venire.cli.help import battle_policies
-from venire.cli.options import ENV_FILE, JSON, SERVE, YES, named_store
+from venire.cli.options import JSON, EnvFile, RetryFailed, Serve, Yes, named_store, with_options
 
 
+@dataclass(frozen=True)
+class PlaceOptions:
+    """How a model is placed: fields of `PlaceSettings`."""
+
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="Dollars it may cost in all, earlier runs included.")
+    ] = None
+    completions: Annotated[Path | None, typer.Option("--completions", help="Its completions, imported first.")] = None
+    elo: Annotated[
+        float | None,
+        typer.Option("--elo", help="Its Elo by people's votes, where known; simulated judges need it."),
+    ] = None
+    campaign: Annotated[
+        str | None, typer.Option("--campaign", help="The board's campaign, where there are several.")
+    ] = None
+    judges: Annotated[
+        list[str], typer.Option("--judge", help="Ask this judge of the board alone; may be repeated.")
+    ] = field(default_factory=list)
+    half_width: Annotated[
+        float | None,
+        typer.Option("--half-width", help="Stop at half an interval so narrow, in Elo, the board being held."),
+    ] = None
+    battles: Annotated[int | None, typer.Option("--battles", min=1, help="Stop after so many battles.")] = None
+    instructions: Annotated[int | None, typer.Option("--instructions", min=2, help="Draw so many; all by default.")] = (
+        None
+    )
+    policy: Annotated[str, typer.Option("--policy", autocompletion=battle_policies, help="How battles are chosen.")] = (
+        "information"
+    )
+    round_size: Annotated[int, typer.Option("--round", min=1, help="Battles between two looks.")] = 10
+    level: Annotated[float, typer.Option("--level", help="Level of the judge's interval, such as 0.95.")] = 0.95
+    alpha: Annotated[float, typer.Option("--alpha", help="Chance of a miss of the interval on people's scale.")] = 0.1
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Draws instructions; another seed is another placement.")
+    ] = 0
+
+
+@with_options()
 def place(
     model: str = typer.Argument(..., help="The new model, as its completions name it."),
     on: Path = typer.Option(..., "--on", callback=named_store, help="The store with the board, or its campaign file."),
-    budget: float | None = typer.Option(None, "--budget", help="Dollars it may cost in all, earlier runs included."),
-    completions: Path | None = typer.Option(None, "--completions", help="Its completions, imported first."),
-    elo: float | None = typer.Option(
-        None, "--elo", help="Its Elo by people's votes, where known; simulated judges need it."
-    ),
-    campaign: str | None = typer.Option(None, "--campaign", help="The board's campaign, where there are several."),
-    judge: list[str] = typer.Option([], "--judge", help="Ask this judge of the board alone; may be repeated."),
-    half_width: float | None = typer.Option(
-        None, "--half-width", help="Stop at half an interval so narrow, in Elo, the board being held."
-    ),
-    battles: int | None = typer.Option(None, "--battles", min=1, help="Stop after so many battles."),
-    instructions: int | None = typer.Option(None, "--instructions", min=2, help="Draw so many; all by default."),
-    policy: str = typer.Option(
-        "information", "--policy", autocompletion=battle_policies, help="How battles are chosen."
-    ),
-    round_size: int = typer.Option(10, "--round", min=1, help="Battles between two looks."),
-    level: float = typer.Option(0.95, "--level", help="Level of the judge's interval, such as 0.95."),
-    alpha: float = typer.Option(0.1, "--alpha", help="Chance of a miss of the interval on people's scale."),
-    seed: int = typer.Option(0, "--seed", min=0, help="Draws instructions; another seed is another placement."),
-    yes: bool = YES,
-    env_file: Path | None = ENV_FILE,
-    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
-    serve: str | None = SERVE,
+    *,
+    placing: PlaceOptions,
+    yes: Yes = False,
+    env_file: EnvFile = None,
+    retry_failed: RetryFailed = False,
+    serve: Serve = None,
     as_json: bool = JSON,
 ) -> None:
     """Place a new model on a judged board.
@@ -55,33 +78,15 @@ def place(
 
     from venire.cli.options import agree, environment, page_guard, write_json
     from venire.orchestrator.recording.ending import Ending
-    from venire.placement.board import PlaceSettings
+    from venire.placement.settings import PlaceSettings
     from venire.render.outcome import EXIT_CODES
     from venire.render.place import run_placement
     from venire.render.screen import console
     from venire.render.sections import show
 
-    settings = PlaceSettings(
-        store=on,
-        model=model,
-        money=None if budget is None else round(budget * 1e9),
-        campaign=campaign,
-        judges=tuple(sorted(set(judge))),
-        completions=completions,
-        policy=policy,
-        seed=seed,
-        half_width=half_width,
-        battles=battles,
-        instructions=instructions,
-        round=round_size,
-        level=level,
-        alpha=alpha,
-        elo=elo,
-    )
-    screen = console(stderr=True)
     found, code = run_placement(
-        screen,
-        settings,
+        console(stderr=True),
+        PlaceSettings.of(model, on, **vars(placing)),
         agree=partial(agree, yes=yes),
         retry_failed=retry_failed,
         environ=environment(env_file),

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.options import ENV_FILE, FILE, JSON, again, confirm, environment, write_json
+from venire.cli.options import FILE, JSON, EnvFile, again, confirm, environment, write_json
 
 
 def plan(
@@ -19,7 +19,7 @@ def plan(
         None, "--pilot", min=1, help="Ask so many trials of the plan for each judge first, and learn from them."
     ),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before a pilot spends."),
-    env_file: Path | None = ENV_FILE,
+    env_file: EnvFile = None,
     explain: bool = typer.Option(
         False, "--explain", help="Say why each of the first matchups was chosen, and what the best design could do."
     ),

@@ -2,41 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from venire.arena.errors import InputError
 from venire.arena.registry import POLICIES, PROTOCOLS
 from venire.cli.help import names_of
+from venire.cli.options import with_options
+
+if TYPE_CHECKING:
+    from venire.api import VariedKeywords
 
 
+@dataclass(frozen=True)
+class VariedOptions:
+    """The settings that are compared: fields of `api.VariedSettings`."""
+
+    policies: Annotated[
+        list[str],
+        typer.Option(
+            "--policy",
+            metavar="POLICY",
+            autocompletion=names_of(POLICIES),
+            help="Policy to compare; may be repeated, as all such options.",
+        ),
+    ] = field(default_factory=list)
+    protocols: Annotated[
+        list[str],
+        typer.Option("--protocol", metavar="PROTOCOL", autocompletion=names_of(PROTOCOLS), help="Protocol to compare."),
+    ] = field(default_factory=list)
+    judges: Annotated[
+        list[int],
+        typer.Option("--judges", min=1, metavar="N", help="Number of judges to compare: the file's first."),
+    ] = field(default_factory=list)
+    orders: Annotated[
+        list[str],
+        typer.Option("--orders", metavar="both|random", help="Orders to compare: both or random (one, drawn)."),
+    ] = field(default_factory=list)
+    budgets: Annotated[
+        list[str],
+        typer.Option("--budget", metavar="DOLLARS", help="Dollars to compare; plans are as large as they allow."),
+    ] = field(default_factory=list)
+    calls: Annotated[
+        list[int],
+        typer.Option("--calls", min=1, metavar="N", help="Numbers of calls to compare, in the same way."),
+    ] = field(default_factory=list)
+
+    def keywords(self) -> VariedKeywords:
+        """The same as keywords of `api.simulate`. Raises InputError for orders and dollars that are none."""
+        known: dict[str, Literal["both", "random"]] = {"both": "both", "random": "random"}
+        if strange := [order for order in self.orders if order not in known]:
+            raise InputError(f"--orders {strange[0]}: take both, or random for one order of each battle")
+        return {
+            "policies": self.policies,
+            "protocols": self.protocols,
+            "judges": self.judges,
+            "orders": [known[order] for order in self.orders],
+            "budgets": [_dollars(text) for text in self.budgets],
+            "calls": self.calls,
+        }
+
+
+@with_options()
 def simulate(
     file: Path = typer.Argument(..., help="The campaign file; its store is never touched."),
-    policies: list[str] = typer.Option(
-        [],
-        "--policy",
-        metavar="POLICY",
-        autocompletion=names_of(POLICIES),
-        help="Policy to compare; may be repeated, as all such options.",
-    ),
-    protocols: list[str] = typer.Option(
-        [], "--protocol", metavar="PROTOCOL", autocompletion=names_of(PROTOCOLS), help="Protocol to compare."
-    ),
-    judges: list[int] = typer.Option(
-        [], "--judges", min=1, metavar="N", help="Number of judges to compare: the file's first."
-    ),
-    orders: list[str] = typer.Option(
-        [], "--orders", metavar="both|random", help="Orders to compare: both or random (one, drawn)."
-    ),
-    budgets: list[str] = typer.Option(
-        [], "--budget", metavar="DOLLARS", help="Dollars to compare; plans are as large as they allow."
-    ),
-    calls: list[int] = typer.Option(
-        [], "--calls", min=1, metavar="N", help="Numbers of calls to compare, in the same way."
-    ),
+    *,
+    varied: VariedOptions,
     battles: int | None = typer.Option(None, "--battles", min=1, help="Battles of each run, in place of the file's."),
     seeds: int = typer.Option(20, "--seeds", min=1, max=10_000, help="Runs of each variation."),
     stand_ins: list[str] = typer.Option(
@@ -70,20 +105,12 @@ def simulate(
     from venire.render.screen import console, counting
     from venire.render.simulation import show_simulation
 
-    known: dict[str, Literal["both", "random"]] = {"both": "both", "random": "random"}
-    if strange := [one for one in orders if one not in known]:
-        raise InputError(f"--orders {strange[0]}: take both, or random for one order of each battle")
+    settings = varied.keywords()
     if table is not None:
         table.open("a", encoding="utf-8").close()  # or minutes later, when there is something to lose
     with counting(console(stderr=True), "runs") as progress:
         found = simulate_campaign(
             file,
-            policies=policies,
-            protocols=protocols,
-            judges=judges,
-            orders=[known[one] for one in orders],
-            budgets=[_dollars(one) for one in budgets],
-            calls=calls,
             battles=battles,
             seeds=seeds,
             stand_ins=stand_ins,
@@ -92,6 +119,7 @@ def simulate(
             workers=workers or (None if EngineChoice.read(engine).is_ray else os.cpu_count()),
             engine=engine,
             progress=progress,
+            **settings,
         )
     if table is not None:
         write_csv(table, found.simulation, found.variations)

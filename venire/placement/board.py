@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin, Rating
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
+from venire.placement.settings import PlaceSettings
 from venire.prices import judge_price
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.validation import check_level
@@ -33,28 +33,6 @@ from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 _MIN_ROUND, _MAX_ROUND = 10, 100
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceSettings:
-    """The user's settings of `venire place`; money in nano-dollars, `half_width` in Elo points; None: no limit."""
-
-    store: Path
-    model: str
-    money: int | None = None
-    campaign: str | None = None
-    judges: tuple[str, ...] = ()
-    completions: Path | None = None
-    policy: str = "information"
-    seed: int = 0
-    half_width: float | None = None
-    battles: int | None = None
-    instructions: int | None = None
-    round: int = 10
-    level: float = 0.95
-    alpha: float = 0.1
-    elo: float | None = None
-    """The model's Elo by people's votes, where known; simulated judges need it."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +217,7 @@ def _placement_campaign(
         name="place",
         # what is asked, readable or not: the rule to stop counts readable battles
         battles=settings.battles,
-        round=settings.round,
+        round=settings.round_size,
         purpose="place",
         place=settings.model,
     )

@@ -12,8 +12,9 @@ import numpy as np
 from venire.arena.wording import interval_text, money
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import Anchors, place_anchors
-from venire.placement.board import PlacementBoard, PlaceSettings
+from venire.placement.board import PlacementBoard
 from venire.placement.run import PlacementFeedback, others_of, place_phase
+from venire.placement.settings import PlaceSettings
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.habits import planning_habits

@@ -18,7 +18,8 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.arena.wording import money
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors
-from venire.placement.board import PlacementBoard, PlaceSettings, PreparedPlacement, with_model
+from venire.placement.board import PlacementBoard, PreparedPlacement, with_model
+from venire.placement.settings import PlaceSettings
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
@@ -109,7 +110,7 @@ def expected_half_width(board: PlacementBoard, settings: PlaceSettings, battles:
 def place_phase(settings: PlaceSettings) -> PhaseSettings:
     """The phase that chooses the battles of the placed model."""
     return PhaseSettings(
-        policy=settings.policy, name="place", round=settings.round, purpose="place", place=settings.model
+        policy=settings.policy, name="place", round=settings.round_size, purpose="place", place=settings.model
     )
 
 

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from venire.arena.wording import money, plain
 from venire.orchestrator.recording.ending import Ending
-from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
+from venire.placement.board import PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
 from venire.placement.run import PlacementForecast, forecast_placement, placement_session
+from venire.placement.settings import PlaceSettings
 from venire.prices import price_warnings
 from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
 from venire.render.screen import progress, warning_printer

@@ -73,6 +73,10 @@ class HereCrew:
     made: list[RemoteEngine] = field(default_factory=list)
 
     @property
+    def description(self) -> str:
+        return f"{self.number} actors here"
+
+    @property
     def options(self) -> str:
         return f"--engine ray --actors {self.number}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields, make_dataclass
+from dataclasses import asdict, fields, make_dataclass
 from functools import wraps
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import pytest
@@ -13,13 +14,17 @@ import typer
 from typer.main import get_command
 
 import venire as vn
+from venire.api import RunKeywords, RunOptions, VariedKeywords, VariedSettings
 from venire.arena.choices import Habit
 from venire.arena.errors import InputError
 from venire.arena.hints import option_name
 from venire.cli import app
 from venire.cli.help import Verb
 from venire.cli.options import records_of, with_options
+from venire.cli.place import PlaceOptions
+from venire.cli.simulate import VariedOptions
 from venire.cli.verdict_options import FigureOptions, HabitChoice, RatingOptions, SourceOptions, anchors, where
+from venire.placement.settings import PlaceKeywords, PlaceSettings
 from venire.reports.board.source import SourceKeywords, VerdictSource
 from venire.reports.figures import Figures
 
@@ -114,3 +119,14 @@ def test_each_setting_of_a_source_is_an_option_and_a_keyword() -> None:
 def test_a_keyword_that_there_is_not_is_refused() -> None:
     with pytest.raises(TypeError, match="colour"):
         vn.rate([{"model_a": "oak", "model_b": "elm", "winner": "tie"}], colour="red")  # type: ignore[call-arg]
+
+
+def test_options_that_were_not_given_are_those_of_the_library() -> None:
+    assert RatingOptions().options(0) == vn.Options()
+    assert FigureOptions().figures() == Figures()
+    assert SourceOptions().source([Path("x")]) == VerdictSource((Path("x"),))
+    assert PlaceSettings.of("m", "x", **vars(PlaceOptions())) == PlaceSettings(Path("x"), "m")
+    assert PlaceKeywords.__annotations__.keys() == {one.name for one in fields(PlaceOptions)}
+    assert VariedOptions().keywords() == {name: [] for name in VariedKeywords.__annotations__}
+    assert asdict(VariedSettings()) == dict.fromkeys(VariedKeywords.__annotations__, ())
+    assert asdict(RunOptions()).keys() == RunKeywords.__annotations__.keys()

@@ -1,0 +1,79 @@
+"""The settings of a placement, as `venire place` and `venire.place` take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypedDict
+
+from venire.arena.errors import InputError
+
+
+class PlaceKeywords(TypedDict, total=False):
+    """The keywords of `venire.place` that say how a model is placed; `budget` in US dollars."""
+
+    budget: float | None
+    completions: Path | str | None
+    elo: float | None
+    campaign: str | None
+    judges: Sequence[str]
+    half_width: float | None
+    battles: int | None
+    instructions: int | None
+    policy: str
+    round_size: int
+    level: float
+    alpha: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class PlaceSettings:
+    """The user's settings of `venire place`; money in nano-dollars, `half_width` in Elo points; None: no limit."""
+
+    store: Path
+    model: str
+    money: int | None = None
+    campaign: str | None = None
+    judges: tuple[str, ...] = ()
+    completions: Path | None = None
+    policy: str = "information"
+    seed: int = 0
+    half_width: float | None = None
+    battles: int | None = None
+    instructions: int | None = None
+    round_size: int = 10
+    level: float = 0.95
+    alpha: float = 0.1
+    elo: float | None = None
+    """The model's Elo by people's votes, where known; simulated judges need it."""
+
+    @classmethod
+    def of(
+        cls,
+        model: str,
+        store: Path | str,
+        *,
+        budget: float | None = None,
+        completions: Path | str | None = None,
+        judges: Sequence[str] = (),
+        **given: Any,
+    ) -> PlaceSettings:
+        """The settings that `PlaceKeywords` name. Raises InputError for a budget that is no amount of money."""
+        return cls(
+            Path(store),
+            model,
+            money=None if budget is None else nano(budget),
+            completions=None if completions is None else Path(completions),
+            judges=tuple(sorted(set(judges))),
+            **given,
+        )
+
+
+def nano(dollars: float | Decimal) -> int:
+    """US dollars as whole nano-dollars. Raises InputError for what is no number."""
+    if not (amount := Decimal(str(dollars))).is_finite():
+        raise InputError(f"--budget {dollars}: give an amount of US dollars, such as --budget 1.00")
+    return int(round(amount, 9).scaleb(9))

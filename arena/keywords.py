@@ -19,16 +19,16 @@ def spelled_out(keywords: type, record: Any) -> Callable[[_F], _F]:
     >>> from dataclasses import dataclass
     >>> from typing import TypedDict
     >>> class Keywords(TypedDict, total=False):
-    ...     colour: "str | None"
-    ...     bold: "bool"
+    ...     colour: str
+    ...     bold: bool
     >>> @dataclass
     ... class Style:
-    ...     colour: "str | None" = None
-    ...     bold: "bool" = False
+    ...     colour: str = "red"
+    ...     bold: bool = False
     >>> @spelled_out(Keywords, Style)
     ... def draw(line, **style): ...
-    >>> inspect.signature(draw)
-    <Signature (line, *, colour: 'str | None' = None, bold: 'bool' = False)>
+    >>> list(inspect.signature(draw).parameters)
+    ['line', 'colour', 'bold']
     """
     defaults = {one.name: one.default for one in fields(record) if one.default is not MISSING}
 

@@ -69,7 +69,8 @@ def run(path: Path, *, detach: bool) -> dict[str, float]:
 def serve(file: Path) -> None:
     """The simulated provider, until standard input ends."""
     from venire.configs.loading import load_campaign
-    from venire.session import Session, answer_key
+    from venire.embedded import answer_key
+    from venire.session import Session
     from venire.simulation.server import JudgeServer, serve_in_thread
 
     campaign = load_campaign(file)

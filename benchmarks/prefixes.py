@@ -21,7 +21,8 @@ import numpy as np
 
 from venire.arena.campaigns import TokenPrice
 from venire.configs.loading import load_campaign
-from venire.session import Session, answer_key
+from venire.embedded import answer_key
+from venire.session import Session
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrials

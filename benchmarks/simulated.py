@@ -21,8 +21,9 @@ from material import CAMPAIGN, texts
 
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
 from venire.judges import PROTOCOLS
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.simulation.judge import load_profiles
 
 _MODELS = 8

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from venire.configs.loading import load_campaign
-from venire.session import answer_key
+from venire.embedded import answer_key
 from venire.simulation.answer_key import AnswerKey
 
 DEMO = Path(__file__).resolve().parents[1] / "configs" / "demo"

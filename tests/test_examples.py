@@ -16,11 +16,12 @@ import pytest
 from venire.arena.clock import VirtualClock
 from venire.cli.options import named_store
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
 from venire.reporting.document import report_document
 from venire.reports.board.source import VerdictSource
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.storage.care.checking import check
 
 ROOT = Path(__file__).resolve().parent.parent

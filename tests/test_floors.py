@@ -129,8 +129,9 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "venire": (
         ("wording", "status", "loops", "endpoints", "prices", "feedback", "conversations"),
-        ("annotation",),
+        ("annotation", "embedded"),
         ("live", "reading"),
+        ("running",),
         ("session",),
         (
             "telemetry",

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import venire
 from venire.arena.clock import VirtualClock
 from venire.cli import app
-from venire.session import Embedded
+from venire.embedded import Embedded
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -47,13 +47,14 @@ if TYPE_CHECKING:
         Quality,
         Stop,
     )
+    from venire.embedded import Embedded
     from venire.orchestrator.recording.ending import Ending
     from venire.pairs import JudgedPair
     from venire.ratings.inference.options import Options
     from venire.reports.audit.cases import audit
     from venire.reports.board.board import Board
     from venire.reports.board.rate import compare, rate
-    from venire.session import Embedded, Session
+    from venire.session import Session
     from venire.storage.store.opening import open_store
     from venire.storage.store.store import Store
 
@@ -141,7 +142,8 @@ _HOMES = {
     "venire.pairs": ("JudgedPair",),
     "venire.ratings.inference.options": ("Options",),
     "venire.reports.board.board": ("Board",),
-    "venire.session": ("Embedded", "Session"),
+    "venire.embedded": ("Embedded",),
+    "venire.session": ("Session",),
     "venire.storage.store.opening": ("open_store",),
     "venire.storage.store.store": ("Store",),
 }

@@ -14,13 +14,14 @@ from venire.arena.errors import InputError
 from venire.arena.keywords import spelled_out
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Judge
+from venire.embedded import Embedded
 from venire.endpoints import open_crew
 from venire.orchestrator.planning.respondents import editing, generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.pairs import JudgedPair, judge_pairs
 from venire.placement.settings import PlaceKeywords, PlaceSettings, nano
 from venire.prices import price_warnings
-from venire.session import Embedded, Session
+from venire.session import Session
 
 if TYPE_CHECKING:
     from venire.arena.battles import Statistics

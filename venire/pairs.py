@@ -29,7 +29,7 @@ from venire.judges.providers.vendors import HOMES, find_home, find_price
 from venire.orchestrator.planning.oversized import OversizedText
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.prices import price_warnings
-from venire.session import Records, Session
+from venire.session import GivenBattles, Records, Session
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS, with_text
@@ -120,7 +120,7 @@ def judge_pairs(
         campaign = _campaign(path, asked, budget)
         _refuse_unknown(campaign, elo)
         battles = [Pick(*pair.sides, instruction=pair.id) for pair in dict.fromkeys(given)]
-        with Session(campaign, amend=True, records=_records(given, elo), battles=battles) as session:
+        with Session(campaign, amend=True, given=GivenBattles(battles, _records(given, elo))) as session:
             for sentence in price_warnings(campaign.judges):
                 _say(sentence, warn)
             for sentence in _left_out(session.oversized(), given):

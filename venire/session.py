@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shlex
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import REPLICAS, CampaignSettings, DataSettings, JudgeSettings
-from venire.arena.choices import TableKind
-from venire.arena.clock import Clock, SystemClock, VirtualClock
+from venire.arena.campaigns import REPLICAS, CampaignSettings, JudgeSettings
+from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
+from venire.arena.keywords import spelled_out
 from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.arena.wording import few
 from venire.configs.loading import difference, resolve
-from venire.endpoints import EmbeddedProvider, check_routes, open_elsewhere, open_routes, read_secrets
-from venire.judges.providers import PROVIDERS
-from venire.live.server import Answers, Pulse, serve
-from venire.loops import LoopFactory, run_to_completion, stop_on_signals
+from venire.embedded import Embedded, data_tables, is_embedded
 from venire.orchestrator.costs.coverage import read_funds
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
@@ -34,30 +29,22 @@ from venire.orchestrator.lanes.routes import route_name
 from venire.orchestrator.planning.design_space import DesignSpace
 from venire.orchestrator.planning.oversized import OversizedText
 from venire.orchestrator.planning.plan import left_out, plan
-from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents, with_contexts
 from venire.orchestrator.planning.rounds import Rounds, read_space
 from venire.orchestrator.planning.sharding import Shard, sharded
 from venire.orchestrator.policies import POLICIES
-from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
+from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Events
-from venire.orchestrator.recording.recorder import Recorder
-from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
 from venire.orchestrator.run.takeover import Takeover, take_over
 from venire.orchestrator.run.wave_lane import Polling
 from venire.prices import batch_price, judge_price
-from venire.simulation.answer_key import AnswerKey
-from venire.simulation.direct import ADDRESS, DirectJudges
-from venire.simulation.faults import Faults
+from venire.running import CampaignRun, HostKeywords, RunHost, RunWishes
 from venire.simulation.judge import parse_model
 from venire.simulation.rehearsal import check_rehearsal
-from venire.simulation.server import JudgeServer, serve_in_thread
-from venire.status import status_document
 from venire.storage.plans import plans, submissions
 from venire.storage.read import frames
-from venire.storage.read.selecting import MAX_ROWS, Selected, select
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
@@ -67,9 +54,7 @@ from venire.storage.transfer.importing import Added
 
 if TYPE_CHECKING:
     from venire.configs.schema import Campaign
-    from venire.live.guard import Guard
-    from venire.live.pages import Pages
-    from venire.orchestrator.engines.remote import Crew, RemoteEngine
+    from venire.orchestrator.engines.remote import Crew
     from venire.reports.board.board import Board
 
 _SQL_MEMORY = 256 << 20
@@ -81,31 +66,11 @@ Records = Sequence[Instruction] | Sequence[Completion] | Sequence[Rating]
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """How simulated judges without an endpoint behave: see `simulation.server` and `simulation.direct`.
+class GivenBattles:
+    """Battles to ask, and the records that they are of, which are imported as data files are."""
 
-    `speed` divides their latency; 0 removes it. None keeps it on a virtual clock and removes it on the real clock.
-    `direct` calls them in this process without HTTP, on the session's clock.
-    """
-
-    speed: float | None = None
-    faults: Faults = field(default_factory=Faults)
-    direct: bool = False
-
-
-class _Door:
-    """Access to a run's recorder, which exists once the run has begun."""
-
-    def __init__(self) -> None:
-        self._recorder: Recorder | None = None
-
-    def open(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def hold(self) -> contextlib.AbstractAsyncContextManager[asyncio.Event]:
-        if self._recorder is None:
-            raise InputError("the run has not begun: try again in a moment")
-        return self._recorder.hold()
+    battles: Sequence[Pick]
+    records: Sequence[Records]
 
 
 class Session:
@@ -117,8 +82,8 @@ class Session:
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
     before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `shard`: only a part of
     the plan is asked, into a store of its own, with what was taken over from others. `crew`: actors of a Ray cluster
-    ask the calls. `options`: those of the command line that a command which goes on needs too. `records`
-    are imported as data files are, and `battles` planned in place of what the campaign's policy would choose.
+    ask the calls. `options`: those of the command line that a command which goes on needs too. `given`: battles that
+    are planned in place of what the campaign's policy would choose.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -147,8 +112,7 @@ class Session:
         shard: Shard | None = None,
         crew: Crew | None = None,
         options: str = "",
-        records: Sequence[Records] = (),
-        battles: Sequence[Pick] | None = None,
+        given: GivenBattles | None = None,
     ) -> None:
         campaign = resolve(campaign)
         if not campaign.judges:
@@ -168,7 +132,7 @@ class Session:
         self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
         self._held = contextlib.ExitStack()
         """Locks of shards that are asked here and have no store beside."""
-        self._records, self._battles = records, battles
+        self._given = given
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
@@ -177,7 +141,7 @@ class Session:
                     check_rehearsal(judge.protocol, judge.model, judge.options)
                 except InputError as error:
                     raise InputError(f"{campaign.path}: {self.role} {judge.name!r}: {error}") from None
-        for kind, path in _sources(campaign.data):
+        for kind, path in data_tables(campaign.data):
             if not path.is_file():
                 what = "which is a folder: name a file in it" if path.is_dir() else "and there is no such file"
                 raise InputError(f"{campaign.path}: [data] {kind} names {path}, {what}")
@@ -235,6 +199,10 @@ class Session:
 
         chosen = any(POLICIES[phase.policy].adaptive for phase in self.campaign.plan.phases)
         return RatingFeedback(planned.design.models, self.campaign.plan.stop, even=chosen)
+
+    @property
+    def _battles(self) -> Sequence[Pick] | None:
+        return None if self._given is None else self._given.battles
 
     @property
     def role(self) -> str:
@@ -315,6 +283,7 @@ class Session:
 
         return read_campaign(self.store, choose_campaign(self.store, self.campaign.name)).board()
 
+    @spelled_out(HostKeywords, RunHost)
     def run(
         self,
         *,
@@ -324,14 +293,9 @@ class Session:
         warn: Callable[[str], None] | None = None,
         events: Events | None = None,
         on_analysis: OnAnalysis | None = None,
-        loop_factory: LoopFactory | None = None,
-        ready: Callable[[Callable[[], None]], None] | None = None,
-        guard: Guard | None = None,
-        announce: Callable[[str], None] | None = None,
         polling: Polling | None = None,
         live: bool = False,
-        group_rows: int = 500,
-        group_seconds: float = 0.1,
+        **host: Unpack[HostKeywords],
     ) -> CampaignSummary:
         """Run all missing and newly planned trials; return when they are settled or the run has a reason to stop.
 
@@ -342,103 +306,24 @@ class Session:
         With `guard` the run serves its pages where that says, and `announce` gets their address. `polling` says how
         batches are waited for; `live` asks their calls one by one instead.
         """
-        left = self._judges_left()
-        if polling is not None and polling.detach:
-            self._refuse_to_leave(left)
-        secrets = read_secrets(self.campaign, left, environ)
-        asked_elsewhere = [one for one in respondents(self.campaign) if one[0] in left and one[0].recorded is not None]
-        recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
-
-        virtual = isinstance(self.clock, VirtualClock)
-
-        requests: list[Callable[[], None]] = []
-
-        def stop_all() -> None:
-            for request in requests:
-                request()
-
-        async def go(inside: EmbeddedProvider | None) -> CampaignSummary:
-            stop = StopRequest()
-            requests.append(partial(_request_from_afar, asyncio.get_running_loop(), stop))
-            if ready is not None:
-                ready(requests[0])
-            async with contextlib.AsyncExitStack() as stack:
-                opened = open_routes(self.campaign, left, secrets, inside, recorded)
-                for one in opened:
-                    stack.push_async_callback(one.provider.close)
-                    if one.batches is not None:
-                        stack.push_async_callback(one.batches.close)
-                await check_routes(self.campaign, opened, warn)
-                engine = None if self.crew is None else self._remote_engine(self.crew, inside, events, warn)
-                pulse = Pulse(self.campaign.name, self.clock.wall())
-                door = _Door()
-                if not virtual:  # nobody can follow a run on a clock that jumps
-                    pages = None if guard is None else self._pages(guard, pulse, stop)
-                    answers = self._answers(pulse, door)
-                    await stack.enter_async_context(serve(self.store.path, answers, warn, pages))
-                    if guard is not None:
-                        pulse.page = guard.address.url(guard.port)
-                    if guard is not None and announce is not None:
-                        announce(guard.link())
-
-                def report(now: Statistics) -> None:
-                    pulse.feed(now)
-                    if progress is not None:
-                        progress(now)
-
-                with stop_on_signals(stop, warn):
-                    summary = await run_campaign(
-                        self.store,
-                        self.campaign,
-                        self.planned,
-                        {one.route.identity: one.provider for one in opened},
-                        self.prices,
-                        clock=self.clock,
-                        stop=stop,
-                        progress=report if progress is not None or not virtual else None,
-                        warn=warn,
-                        on_start=door.open,
-                        on_open=pulse.look_at,
-                        rounds=self.rounds,
-                        on_analysis=on_analysis,
-                        events=events,
-                        group_rows=group_rows,
-                        group_seconds=group_seconds,
-                        inline=virtual,
-                        batches={} if live else {one.route.identity: one.batches for one in opened if one.batches},
-                        batch_prices=self.batch_prices,
-                        polling=polling,
-                        engine=engine,
-                        options=self.lasting,
-                    )
-                pulse.ending = summary.ending.value
-                return summary
-
-        if isinstance(self.clock, VirtualClock):
-            loop_factory = self.clock.new_event_loop
-        with self._inside(left, embedded or Embedded()) as inside:
-            summary = run_to_completion(lambda: go(inside), loop_factory, stop_all)
+        campaign_run = CampaignRun(
+            self.store,
+            self.campaign,
+            self.planned,
+            self.rounds,
+            self.clock,
+            self._judges_left(),
+            prices=self.prices,
+            batch_prices=self.batch_prices,
+            crew=self.crew,
+            lasting=self.lasting,
+            wishes=RunWishes(environ, embedded or Embedded(), progress, warn, events, on_analysis, polling, live),
+            host=RunHost(**host),
+        )
+        summary = campaign_run.run()
         self.planned = self.planned if self.rounds is None else self.rounds.planned
         self._take_answers()
         return summary
-
-    def _remote_engine(
-        self,
-        crew: Crew,
-        inside: EmbeddedProvider | None,
-        events: Events | None,
-        warn: Callable[[str], None] | None,
-    ) -> RemoteEngine:
-        """The engine that has the actors of a cluster ask."""
-        judges = [judge for judge in self.campaign.judges if judge.recorded is None]
-        return crew.engine(
-            self.store.constant,
-            self.campaign,
-            partial(open_elsewhere, self.campaign, judges, inside),
-            clock=self.clock,
-            events=events or Events(self.clock),
-            warn=warn,
-        )
 
     def _take_answers(self) -> None:
         """Turn the contestants' answers into completions, and those of editors into edited copies."""
@@ -454,49 +339,6 @@ class Session:
             raise InputError(
                 f"{self.campaign.path}: contestant {left[0]!r} has no completions yet: ask it first with "
                 f"`venire generate {self.campaign.path.name}`"
-            )
-
-    def _answers(self, pulse: Pulse, door: _Door) -> Answers:
-        """The queries that other processes may make while a campaign runs."""
-
-        def sql(text: str, most: int, given_up: threading.Event) -> Selected:
-            return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
-
-        return Answers(pulse, lambda: status_document(self.store), sql, door.hold)
-
-    def _pages(self, guard: Guard, pulse: Pulse, stop: StopRequest) -> Pages:
-        """The pages of this run. Raises InputError without the packages that they need."""
-        from venire.live.library import Library
-        from venire.live.page_maker import Live, refuse_without_packages
-        from venire.live.pages import Pages
-
-        refuse_without_packages()
-        return Pages(Library.of_run(self.store), guard, Live(pulse.whole_document, stop.request))
-
-    @contextlib.contextmanager
-    def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[EmbeddedProvider | None]:
-        """The provider for simulated judges that have work left and no endpoint; None where there are none."""
-        if not any(map(is_embedded, left)):
-            yield None
-            return
-        key = AnswerKey((), {}) if self.campaign.writes else answer_key(self.campaign, self.store)
-        speed, seed = settings.speed, self.campaign.seed
-        if speed is None:
-            speed = 1.0 if isinstance(self.clock, VirtualClock) else 0.0
-        if settings.direct:
-            judges = DirectJudges(key, clock=self.clock, speed=speed, faults=settings.faults, seed=seed)
-            yield EmbeddedProvider(ADDRESS, judges.provider)
-            return
-        with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
-            entry = PROVIDERS["openai"]
-            yield EmbeddedProvider(server.base_url, entry.open, entry.open_batches)
-
-    def _refuse_to_leave(self, left: Sequence[JudgeSettings]) -> None:
-        """Refuse to leave batches behind with a provider that ends with this run."""
-        if names := [judge.name for judge in left if judge.lane.batch is not None and is_embedded(judge)]:
-            raise InputError(
-                f"{self.campaign.path}: judge {names[0]!r} is answered by this run itself, so nobody would work on its "
-                "batches: run without --detach, or give it the base_url of `venire mock-provider`"
             )
 
     def _refuse_unknown(self) -> None:
@@ -540,7 +382,7 @@ class Session:
         data = self.campaign.data
         asked = self.store.rows("counts")[0][4] > 0
         found: dict[str, Added] = {}
-        for kind, path in _sources(data):
+        for kind, path in data_tables(data):
             columns = (data.maps or {}).get(kind, {})
             try:
                 if kind == "elo":
@@ -553,65 +395,9 @@ class Session:
                     f"{error.sentence}. Where another column holds it, write below [data.map] in {self.campaign.path}: "
                     f'{kind} = {{ {error.ours} = "{error.hint}" }}'
                 ) from None
-        for given in self._records:
+        for given in () if self._given is None else self._given.records:
             importing.add(self.store, given)
         ratings = [Rating(one.name, one.elo) for one in self.campaign.contestants if one.elo is not None]
         importing.add(self.store, ratings, change_ratings=self._amend or not asked)
         importing.set_families(self.store, data.families or {})
         return found
-
-
-def _request_from_afar(loop: asyncio.AbstractEventLoop, stop: StopRequest) -> None:
-    """Ask a run in another thread to stop; do nothing if it has already ended."""
-    with contextlib.suppress(RuntimeError):  # its loop is closed
-        loop.call_soon_threadsafe(stop.request)
-
-
-def even_faults(rate: float) -> Faults:
-    """Faults of five kinds that share a rate (0 to 1) evenly; they are short, to keep a demonstration fast."""
-    each = rate / 5
-    return Faults(each, each, each, each, each, retry_after_s=0.2, timeout_s=2.0)
-
-
-def is_embedded(judge: JudgeSettings) -> bool:
-    """Whether a judge is simulated by this process, not asked at an address."""
-    return judge.origin is Origin.SIMULATED and judge.lane.routes[0].base_url is None
-
-
-def answer_key(campaign: CampaignSettings, store: Store | None = None) -> AnswerKey:
-    """What simulated judges must know about a campaign's completions: the model of each, and that model's Elo.
-
-    Read from the given store, else from the campaign's data files, else from its store. Models without an Elo are left
-    out, so their completions are unknown to the judges. Raises InputError when no model has an Elo.
-    """
-    data = campaign.data
-    if store is None and (data.instructions is None or data.completions is None or data.elo is None):
-        with open_store(campaign.store, create=False, to_read=True) as opened:
-            return answer_key(campaign, opened)
-    if store is not None:
-        elo: Mapping[str, float] = frames.elos(store)
-        rows = ((name, "\n\n".join(turns), model, text) for name, turns, model, text in importing.answer_key(store))
-    else:
-        read = {kind: tables.read(path, kind, (data.maps or {}).get(kind, {})) for kind, path in _sources(data)}
-        elo = {one.model: one.elo for one in read["elo"] if isinstance(one, Rating)}
-        texts = {one.id: "\n\n".join(one.turns) for one in read["instructions"] if isinstance(one, Instruction)}
-        rows = (
-            (one.instruction, texts[one.instruction], one.model, one.text)
-            for one in read["completions"]
-            if isinstance(one, Completion) and one.instruction in texts
-        )
-    if not elo:
-        raise InputError(
-            f"{campaign.path}: simulated judges need the Elo of the contestants, and none is known: name a table in "
-            "[data] elo, or import one (`venire import table PATH --kind elo`)"
-        )
-    return AnswerKey((row for row in rows if row[2] in elo), elo)
-
-
-def _sources(data: DataSettings) -> list[tuple[TableKind, Path]]:
-    named: tuple[tuple[TableKind, Path | None], ...] = (
-        ("instructions", data.instructions),
-        ("completions", data.completions),
-        ("elo", data.elo),
-    )
-    return [(kind, path) for kind, path in named if path is not None]

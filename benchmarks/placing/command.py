@@ -21,6 +21,7 @@ from field import Field
 
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import campaign_of
+from venire.embedded import Embedded
 from venire.judges.providers.vendors import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
@@ -29,7 +30,7 @@ from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.design.placement import place_model
 from venire.render.place import run_placement
 from venire.render.screen import console
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 

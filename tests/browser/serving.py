@@ -25,9 +25,10 @@ from playwright.sync_api import Page
 from tests.browser.conftest import Visit
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded, even_faults
 from venire.orchestrator.recording.ending import Ending
 from venire.pages import registry
-from venire.session import Embedded, Session, even_faults
+from venire.session import Session
 
 T = TypeVar("T")
 

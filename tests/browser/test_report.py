@@ -14,7 +14,8 @@ from tests.browser.conftest import Visit
 from tests.browser.serving import aside
 from tests.browser.test_hostile import make
 from venire.configs.loading import load_campaign
-from venire.session import Embedded, Session
+from venire.embedded import Embedded
+from venire.session import Session
 
 A4_PIXELS = 703
 """What A4 has between the margins of the report's sheet."""

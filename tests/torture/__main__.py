@@ -30,7 +30,7 @@ from tests.torture.processes import Process, fork
 from tests.torture.promises import Broken
 from tests.torture.shapes import SHAPES
 from venire.configs.loading import load_campaign
-from venire.session import answer_key
+from venire.embedded import answer_key
 from venire.simulation.answer_key import AnswerKey
 
 T = TypeVar("T")

@@ -36,7 +36,8 @@ from tests.torture.clusters import HELPERS, RayCluster, own_cluster, ray_nodes
 from tests.torture.processes import fork
 from venire.arena.campaigns import TokenPrice
 from venire.configs.loading import load_campaign
-from venire.session import Session, answer_key
+from venire.embedded import answer_key
+from venire.session import Session
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.ledger import Ledger, read_ledger
 from venire.simulation.server import JudgeServer

@@ -21,6 +21,7 @@ from typing import Any
 
 import venire.orchestrator.costs.budget
 import venire.orchestrator.recording.recorder
+import venire.running
 import venire.session
 import venire.storage.plans.plans
 import venire.storage.store.connection
@@ -160,7 +161,7 @@ def _mark_calls(marks: Marks) -> None:
 
 
 def _mark_running(settings: Settings, marks: Marks) -> None:
-    real: Callable[..., Awaitable[Any]] = venire.session.run_campaign
+    real: Callable[..., Awaitable[Any]] = venire.running.run_campaign
 
     async def run_campaign(*words: Any, **named: Any) -> Any:
         named |= {"group_rows": settings.group_rows, "group_seconds": settings.group_seconds}
@@ -170,7 +171,7 @@ def _mark_running(settings: Settings, marks: Marks) -> None:
             if marks.inside("calls"):
                 marks.leave("calls")
 
-    venire.session.run_campaign = run_campaign
+    venire.running.run_campaign = run_campaign
 
 
 class _JumpingClock(SystemClock):

@@ -22,8 +22,9 @@ from tests.forked import Forked
 from venire.arena.clock import VirtualClock
 from venire.cli import app, main
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
 from venire.orchestrator.recording.ending import Ending
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.simulation.server import JudgeServer, serve_in_thread
 
 Serve = Callable[..., AbstractContextManager[JudgeServer]]

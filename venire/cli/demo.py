@@ -27,10 +27,11 @@ def demo(
 
     from venire.arena.errors import InputError
     from venire.configs.loading import load_campaign
+    from venire.embedded import Embedded, even_faults
     from venire.render.outcome import show_next_steps, show_outcome
     from venire.render.plan import show_plan
     from venire.render.screen import console
-    from venire.session import Embedded, Session, even_faults
+    from venire.session import Session
 
     screen = console()
     folder.mkdir(parents=True, exist_ok=True)

@@ -82,8 +82,9 @@ def _ask(
     """Ask the `writers` of a campaign, which are a campaign themselves. Raises typer.Exit with the exit code."""
     from venire.cli.options import again, environment, page_guard
     from venire.configs.loading import load_campaign
+    from venire.embedded import Embedded
     from venire.render.screen import console, warning_printer
-    from venire.session import Embedded, Session
+    from venire.session import Session
     from venire.telemetry import observe
 
     environ, guard = environment(start.env_file), page_guard(start.serve)

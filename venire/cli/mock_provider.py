@@ -43,7 +43,7 @@ def mock_provider(
     import signal
 
     from venire.configs.loading import load_campaign
-    from venire.session import answer_key, even_faults
+    from venire.embedded import answer_key, even_faults
     from venire.simulation.batches import BatchFaults
     from venire.simulation.server import JudgeServer
 

@@ -13,10 +13,11 @@ from venire.arena.errors import InputError
 from venire.cli.options import FILE, EnvFile, RetryFailed, Serve, Yes, with_options
 
 if TYPE_CHECKING:
+    from venire.embedded import Embedded
     from venire.live.guard import Guard
     from venire.orchestrator.recording.events import Observer
     from venire.orchestrator.run.wave_lane import Polling
-    from venire.session import Embedded, Session
+    from venire.session import Session
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,12 @@ def run(
 
     from venire.cli.options import again, environment, page_guard, seconds_of
     from venire.configs.loading import in_batches, load_campaign
+    from venire.embedded import Embedded, even_faults
     from venire.endpoints import open_crew
     from venire.orchestrator.planning.sharding import Shard
     from venire.orchestrator.run.wave_lane import Polling
     from venire.render.screen import console, warning_printer
-    from venire.session import Embedded, Session, even_faults
+    from venire.session import Session
     from venire.telemetry import observe
 
     warn = warning_printer(console(stderr=True))

@@ -29,13 +29,14 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import VenireError
+from venire.embedded import Embedded
 from venire.experiments.contestants import INSTRUCTIONS, ContestantField, fill, made_up, read_field
 from venire.experiments.figures import LongRunJudge, figures, known_slope, long_run
 from venire.experiments.variations import StandIn, Variation, campaign_of
 from venire.orchestrator.engines.ray_cluster import LOCAL, EngineChoice
 from venire.orchestrator.engines.ray_tasks import ray_executor
 from venire.orchestrator.recording.ending import Ending
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.simulation.judge import parse_model
 from venire.storage.store.opening import open_store
 

@@ -16,6 +16,7 @@ from venire.arena.campaigns import CampaignSettings, DataSettings, PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Rating
 from venire.configs.loading import campaign_of
+from venire.embedded import is_embedded
 from venire.orchestrator.policies import POLICIES
 from venire.placement.settings import PlaceSettings
 from venire.prices import judge_price
@@ -25,7 +26,6 @@ from venire.ratings.design.placement import fit_board
 from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.soft_elo.conformal import conformal_rank
 from venire.reports.board.stored import PLACING, choose_campaign
-from venire.session import is_embedded
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store

@@ -17,6 +17,7 @@ from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis
 from venire.arena.wording import few, money, plain
+from venire.embedded import Embedded
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseLosses
@@ -35,7 +36,7 @@ from venire.render.status import (
     show_spending,
     unanswered_hint,
 )
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.status import (
     failed_steps,
     failure_reasons,

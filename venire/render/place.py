@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from venire.arena.wording import money, plain
+from venire.embedded import Embedded
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.board import PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
@@ -17,7 +18,7 @@ from venire.placement.settings import PlaceSettings
 from venire.prices import price_warnings
 from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
 from venire.render.screen import progress, warning_printer
-from venire.session import Embedded, Session
+from venire.session import Session
 
 if TYPE_CHECKING:
     from venire.live.guard import Guard

@@ -11,7 +11,8 @@ import numpy as np
 
 from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
-from venire.session import Embedded, Session
+from venire.embedded import Embedded
+from venire.session import Session
 from venire.storage.store.connection import query
 from venire.storage.transfer.exporting import export_format
 from venire.storage.transfer.formats import FORMATS, Format, read_verdicts

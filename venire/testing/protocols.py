@@ -28,6 +28,7 @@ from venire.arena.records import (
     Trial,
 )
 from venire.arena.shapes import Shape
+from venire.embedded import Embedded
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
 from venire.judges.entry import FOREIGN
@@ -38,7 +39,7 @@ from venire.prompts import render_request
 from venire.render.plan import show_plan
 from venire.render.screen import console
 from venire.reports.board.stored import choose_campaign, read_campaign
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.simulation.rehearsal import check_rehearsal
 from venire.storage.plans.trial_states import load, pending_trials
 from venire.storage.read.judge_quality import judge_readability

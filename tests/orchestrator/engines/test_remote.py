@@ -17,10 +17,11 @@ from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Reply
 from venire.configs.loading import load_campaign
+from venire.embedded import even_faults
 from venire.judges.providers.openai import OpenAIProvider
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
-from venire.session import Session, even_faults
+from venire.session import Session
 from venire.simulation.faults import Faults
 from venire.simulation.ledger import LedgerEntry, read_ledger
 from venire.simulation.server import JudgeServer, serve_in_thread

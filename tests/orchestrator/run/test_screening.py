@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
 from venire.judges.safety import injection_detection
 from venire.judges.safety.injection_detection import (
     CANDIDATES,
@@ -27,7 +28,7 @@ from venire.judges.safety.injection_detection import (
 from venire.judges.safety.sanitize import LOOKALIKES
 from venire.orchestrator.recording.ending import Ending
 from venire.orchestrator.run.reparse import reparse, screen
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.simulation.injections import load_injections
 from venire.storage.plans import screening
 from venire.storage.plans.screening import Rules, Screened

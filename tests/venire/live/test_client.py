@@ -25,10 +25,11 @@ import pytest
 
 from venire.arena.errors import InputError, StoreHeldError
 from venire.configs.loading import load_campaign
+from venire.embedded import answer_key
 from venire.live.client import Owner, SilentOwnerError, current_status, look
 from venire.live.sockets import socket_path
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
-from venire.session import Session, answer_key
+from venire.session import Session
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.store.opening import open_store
 

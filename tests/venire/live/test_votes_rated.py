@@ -18,7 +18,8 @@ from tests.venire.conftest import Done
 from tests.venire.live.test_voting import booth
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
-from venire.session import Embedded, Session
+from venire.embedded import Embedded
+from venire.session import Session
 from venire.storage.read.blind_battles import completions_by_code
 from venire.storage.store.opening import open_store
 

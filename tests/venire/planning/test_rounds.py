@@ -21,13 +21,13 @@ from tests.forked import Forked
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
+from venire.embedded import Embedded
 from venire.feedback import RatingFeedback
 from venire.forecasts.intervals import PlanIntervals, plan_intervals
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
-from venire.session import Embedded
 from venire.simulation.direct import DirectProvider
 from venire.storage.care import checking
 from venire.storage.plans import plans
@@ -559,7 +559,7 @@ def test_the_end_of_a_run_names_the_judge_that_was_not_reached(
 ) -> None:
     judges = JUDGE.format("claude-3-opus", "binary", "") + JUDGE.format("gpt-4-0613", "binary", "")
     refused_after["claude-3-opus"] = 0
-    monkeypatch.setattr("venire.session.Embedded", lambda *_: Embedded(direct=True))
+    monkeypatch.setattr("venire.embedded.Embedded", lambda *_: Embedded(direct=True))
     path = write(judges=judges)
     done = run_command("run", path, "--yes")
     assert done.code == 1
@@ -612,7 +612,7 @@ import sys
 from pathlib import Path
 import venire
 from venire.arena.clock import VirtualClock
-from venire.session import Embedded
+from venire.embedded import Embedded
 with venire.Session(venire.load_campaign(Path(sys.argv[1])), clock=VirtualClock()) as session:
     session.run(embedded=Embedded(direct=True), group_rows=5)
 """

@@ -15,7 +15,8 @@ import pytest
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
-from venire.session import Embedded, Session
+from venire.embedded import Embedded
+from venire.session import Session
 from venire.simulation.faults import Faults
 from venire.storage.store.store import Store
 
@@ -118,7 +119,7 @@ def test_no_server_is_started(write_campaign: Callable[..., Path], monkeypatch: 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a server")
 
-    monkeypatch.setattr("venire.session.serve_in_thread", refuse)
+    monkeypatch.setattr("venire.embedded.serve_in_thread", refuse)
     before = threading.active_count()
     summary, _, _ = asked(write_campaign(instructions=1), direct=True)
     assert summary.progress.missing == 0

@@ -15,7 +15,8 @@ import pytest
 from venire.arena.battles import Statistics
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
-from venire.session import Embedded, Session, even_faults
+from venire.embedded import Embedded, even_faults
+from venire.session import Session
 
 
 @pytest.mark.slow

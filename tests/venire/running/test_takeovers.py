@@ -13,10 +13,11 @@ import pytest
 from tests.stores import rows_of
 from venire.arena.errors import InputError, StoreHeldError
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
 from venire.orchestrator.lanes.routes import register_routes, route_name
 from venire.orchestrator.planning.sharding import Shard
 from venire.orchestrator.recording.ending import Ending
-from venire.session import Embedded, Session
+from venire.session import Session
 from venire.storage.plans import claims
 
 Write = Callable[..., Path]

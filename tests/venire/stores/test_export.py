@@ -17,7 +17,8 @@ import pytest
 
 import venire as product
 from venire.arena.clock import VirtualClock
-from venire.session import Embedded, Session
+from venire.embedded import Embedded
+from venire.session import Session
 from venire.storage.transfer.formats.source import open_table
 
 Venire = Callable[..., Any]

@@ -130,7 +130,7 @@ def test_a_request_larger_than_a_whole_batch_fails_alone_and_is_named(
     assert "larger than a whole batch" in ran.said("larger than a whole batch")
 
 
-@pytest.mark.parametrize("limit", [0.011, 0.02])
+@pytest.mark.parametrize("limit", slow_after(1, 0.02, 0.011))
 def test_a_budget_cuts_a_wave_where_money_ends_and_is_never_exceeded(waves: Any, limit: float) -> None:
     path = waves.write(more=f"[budget]\nmoney = {limit}\n")
     ran = waves.start(path)
@@ -349,7 +349,7 @@ def test_a_batch_whose_confirmation_was_lost_is_found_and_not_sent_twice(waves: 
     assert len([one for one in ran.warnings if "was not confirmed" in one]) == lost
 
 
-@pytest.mark.parametrize("lines", [10, 11])
+@pytest.mark.parametrize("lines", slow_after(1, 10, 11))
 def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours_for_good(waves: Any, lines: int) -> None:
     waves.serve(lost_replies=2)  # one lost reply is of the other's batch
     other = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "anthropic"\nwave_size = {lines}'), name="other")
@@ -369,7 +369,7 @@ def test_somebody_elses_batch_of_the_same_size_is_not_taken_for_ours_for_good(wa
     waves.submissions(path)
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("form", slow_after(1, "anthropic", "openai"))
 def test_after_a_failed_create_a_strangers_batch_is_neither_taken_nor_cancelled(waves: Any, form: str) -> None:
     # Somebody else makes batches of as many requests just after each of ours.
     waves.serve(failed_creates=1, lost_replies=1, strangers=2, polls=3)
@@ -577,7 +577,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("after", ["live", "start"])
+@pytest.mark.parametrize("after", slow_after(1, "live", "start"))
 def test_max_wait_leaves_a_batch_that_may_be_ours_for_the_next_start_and_asks_and_cancels_nothing(
     waves: Any, after: str, pauses: list[int]
 ) -> None:
@@ -595,7 +595,7 @@ def test_max_wait_leaves_a_batch_that_may_be_ours_for_the_next_start_and_asks_an
     waves.books(path)
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("form", slow_after(1, "openai", "anthropic"))
 def test_a_create_that_always_fails_is_tried_a_few_times_after_growing_pauses_and_said(
     waves: Any, form: str, pauses: list[int]
 ) -> None:
@@ -765,7 +765,7 @@ def test_a_file_of_answers_that_breaks_off_loses_no_trial(waves: Any, monkeypatc
     waves.books(path)
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic"])
+@pytest.mark.parametrize("form", slow_after(1, "openai", "anthropic"))
 def test_a_bad_download_of_paid_answers_is_read_again_and_said_and_nothing_is_paid_twice(waves: Any, form: str) -> None:
     waves.serve(damaged=1.0, seed=2)  # each file is a page, cut or garbled twice
     path = waves.write(waves.judge(more=f'{BATCHED}\nprovider = "{form}"\nwave_size = 10'))
@@ -801,7 +801,7 @@ def first_out(path: Path) -> OpenSubmission:
         return open_submissions(store, 1)[0]
 
 
-@pytest.mark.parametrize("first", ["failure", "success"])
+@pytest.mark.parametrize("first", slow_after(1, "failure", "success"))
 def test_of_two_results_of_one_request_the_reply_counts_in_either_order(waves: Any, first: str) -> None:
     def twice(line: dict[str, Any]) -> bytes:
         both = [error(line, 500, "server_error", "Broken."), line]
@@ -817,7 +817,7 @@ def test_of_two_results_of_one_request_the_reply_counts_in_either_order(waves: A
     waves.books(path)
 
 
-@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("detach", slow_after(1, True, False))
 def test_one_batch_that_its_provider_has_lost_keeps_no_other_from_being_collected(waves: Any, detach: bool) -> None:
     path = waves.write(waves.judge(more=f"{BATCHED}\nwave_size = 10"))
     assert waves.start(path, detach=True).summary.batches == 3

@@ -26,6 +26,8 @@ from venire.storage.store.opening import open_store
 Venire = Callable[..., Done]
 ELO = {f"m{number:02}": 800 + 60 * number for number in range(11)}
 INSTRUCTIONS = 5
+BATTLES = 100
+"""Of which a person votes on each."""
 CAMPAIGN = """
 name = "small"
 [data]
@@ -94,7 +96,7 @@ class Person:
 def by_table(venire: Venire, store: Path, folder: Path, name: str, seed: int) -> Path:
     """The table that a page hands out after all of its battles have a vote."""
     page = folder / f"{name}.html"
-    done = venire("annotate", store, "-o", page, "--count", 200, "--seed", 4)
+    done = venire("annotate", store, "-o", page, "--count", BATTLES, "--seed", 4)
     assert done.code == 0, done.err
     held = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert held is not None
@@ -112,7 +114,7 @@ def by_table(venire: Venire, store: Path, folder: Path, name: str, seed: int) ->
 async def by_hand(store: Path, people: dict[str, int]) -> None:
     """The votes of some people, each sent to the served page."""
     persons = {name: Person(store, seed) for name, seed in people.items()}
-    async with booth(store, count=200, seed=4, people="served") as one:
+    async with booth(store, count=BATTLES, seed=4, people="served") as one:
         for name, person in persons.items():
             _, found = await one.battles(name)
             for battle in found["battles"]:
@@ -127,7 +129,7 @@ FIGURES = ("elo", "lo", "hi", "human_elo", "placed_elo", "conformal_lo", "confor
 def test_votes_of_pages_and_of_the_server_calibrate_soft_elo_alike(venire: Venire, store: Path, tmp_path: Path) -> None:
     tables = [by_table(venire, store, tmp_path, name, seed) for name, seed in PEOPLE.items()]
     done = venire("import", "votes", *tables, "--as", "paper", "--store", store)
-    assert "400 votes of paper new" in done.out, done.err
+    assert f"{2 * BATTLES} votes of paper new" in done.out, done.err
     asyncio.run(by_hand(store, PEOPLE))
 
     boards = {}
@@ -136,7 +138,12 @@ def test_votes_of_pages_and_of_the_server_calibrate_soft_elo_alike(venire: Venir
         boards[group] = found
         facts = found["diagnostics"]
         people = facts["people"]
-        assert (people["name"], people["origin"], people["annotators"], people["votes"]) == (group, "people", 2, 400)
+        assert (people["name"], people["origin"], people["annotators"], people["votes"]) == (
+            group,
+            "people",
+            2,
+            2 * BATTLES,
+        )
         (scores,) = facts["judges_by_people"]
         assert scores["judge"] == "scores"
         assert 0.0 < scores["beta_se"] < scores["beta"]
@@ -173,7 +180,7 @@ def test_a_report_has_rows_of_judges_and_of_people_with_intervals(venire: Venire
     assert not any(one["what"] == "Agreement with people" for one in found["left_out"])
     assert venire("report", store, "-o", tmp_path / "r.html").code == 0
     section = (tmp_path / "r.html").read_text(encoding="utf-8").partition('<h2 id="people">')[2].partition("<h2")[0]
-    assert "600 votes of 3 annotators" in section
+    assert f"{3 * BATTLES} votes of 3 annotators" in section
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", section, re.S)
     names = [re.sub(r"<.*?>", "", name) for name, _ in rows]
     assert [one.split(" a person")[0] for one in names[:2]] == [one["judge"] for one in people["judges"]]
@@ -205,18 +212,18 @@ def test_a_width_learns_from_the_votes_of_a_page_and_of_the_people_named(
     table = by_table(venire, store, tmp_path, "ann", 1)
     assert venire("import", "votes", table, "--as", "paper", "--store", store).code == 0
     after = venire(*ask).json()
-    assert after["measured"] == 200
+    assert after["measured"] == BATTLES
     asyncio.run(by_hand(store, {"bob": 2}))
     assert venire(*ask).json()["measured"] == 0, "of two groups neither is taken unasked"
     for group in ("paper", "served"):
         found = venire(*ask, "--human", group).json()
-        assert found["measured"] == 200
+        assert found["measured"] == BATTLES
         assert found["by_judge"].keys() == {"picks", "scores"}
         rated = venire("rate", store, "--human", group, "--json").json()["diagnostics"]["people"]["judges"]
         for one in rated:
             width, needed = one["agreement_hi"] - one["agreement_lo"], found["by_judge"][one["judge"]]
             assert width > 0.1
-            assert needed / 200 == pytest.approx((width / 0.1) ** 2, rel=0.25), (
+            assert needed / BATTLES == pytest.approx((width / 0.1) ** 2, rel=0.25), (
                 "an interval is as the root of the votes"
             )
     assert venire(*ask, "--human", "paper").json()["by_judge"] == after["by_judge"]

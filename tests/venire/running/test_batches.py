@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -14,11 +14,12 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.parameters import slow_after
 from tests.stores import rows_of
 from venire import batches
 from venire.arena.errors import CallError, Fault
 from venire.judges.providers.batches.openai import OpenAIBatches
-from venire.simulation.batches import BatchFaults
+from venire.simulation.batches import BatchDesk, BatchFaults, SimulatedBatch
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]
@@ -256,17 +257,20 @@ def test_a_store_without_batches_says_so(venire: Venire, judged: Callable[..., P
     assert venire("batch", "cancel", store).out == "no batch is out\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", slow_after(1, signal.SIGINT, signal.SIGTERM))
 def test_a_signal_while_only_batches_are_out_says_what_is_out_and_how_to_go_on(
-    write: Callable[..., Path], start: Callable[..., Any], server: JudgeServer, number: signal.Signals
+    write: Callable[..., Path], start: Callable[..., Any], number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write()
-    process = start("-m", "venire", "run", path, "--yes", "--poll", "1h", env=dict(os.environ))
-    ended = time.monotonic() + 60
-    while not server.batches.batches or server.batches.batches[0].polls < 2:
-        assert time.monotonic() < ended
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
+    poll, looked_at_twice = BatchDesk.poll, threading.Event()
+
+    def polled(self: BatchDesk, batch: SimulatedBatch) -> None:
+        poll(self, batch)
+        if batch.polls == 2:
+            looked_at_twice.set()
+
+    monkeypatch.setattr(BatchDesk, "poll", polled)
+    process = start("-m", "venire", "run", write(), "--yes", "--poll", "1h", env=dict(os.environ))
+    assert looked_at_twice.wait(60)
     process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130

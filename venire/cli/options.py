@@ -90,9 +90,7 @@ RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try steps tha
 Serve = Annotated[
     str | None,
     typer.Option(
-        "--serve",
-        metavar="[HOST:PORT]",
-        help="Serve pages of the run, to this machine alone unless a host is given.",
+        "--serve", metavar="[HOST:PORT]", help="Serve pages of the run, to this machine alone unless a host is given."
     ),
 ]
 

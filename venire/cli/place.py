@@ -21,8 +21,7 @@ class PlaceOptions:
     ] = None
     completions: Annotated[Path | None, typer.Option("--completions", help="Its completions, imported first.")] = None
     elo: Annotated[
-        float | None,
-        typer.Option("--elo", help="Its Elo by people's votes, where known; simulated judges need it."),
+        float | None, typer.Option("--elo", help="Its Elo by people's votes, where known; simulated judges need it.")
     ] = None
     campaign: Annotated[
         str | None, typer.Option("--campaign", help="The board's campaign, where there are several.")

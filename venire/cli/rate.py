@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -12,6 +14,29 @@ from venire.cli.help import METHOD, READ, names_of
 from venire.cli.options import JSON, named_stores, with_options
 from venire.cli.report import write_report
 from venire.cli.verdict_options import FigureOptions, RatingOptions, SourceOptions
+
+
+@dataclass(frozen=True)
+class RatedSource(SourceOptions):
+    """A source of verdicts to rate, with what ratings are compared with."""
+
+    unranked: Annotated[
+        Unranked,
+        typer.Option(
+            "--unranked",
+            rich_help_panel=READ,
+            help="A model without a row on a ballot that others on the instruction have: below those ranked, or "
+            "absent.",
+        ),
+    ] = "below"
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            rich_help_panel=READ,
+            help="Ratings to compare with: a table of model and elo, a board in JSON, or a group of people by name.",
+        ),
+    ] = None
 
 
 @with_options(human="accuracy_baseline", cluster="replicates")
@@ -36,19 +61,7 @@ def rate(
     ),
     as_json: bool = JSON,
     *,
-    source: SourceOptions,
-    unranked: Unranked = typer.Option(
-        "below",
-        "--unranked",
-        rich_help_panel=READ,
-        help="A model without a row on a ballot that others on the instruction have: below those ranked, or absent.",
-    ),
-    reference: Path | None = typer.Option(
-        None,
-        "--reference",
-        rich_help_panel=READ,
-        help="Ratings to compare with: a table of model and elo, a board in JSON, or a group of people by name.",
-    ),
+    source: RatedSource,
     accuracy_baseline: float = typer.Option(
         0.0,
         "--accuracy-baseline",
@@ -79,7 +92,7 @@ def rate(
     from venire.render.sections import show
     from venire.reports.board.rate import read
 
-    read_from = source.source(paths, reference=reference, unranked=unranked)
+    read_from = source.source(paths)
     verdicts = read(read_from, rating.covariates, in_order=rating.order == "given")
     options = rating.options(verdicts.seed)
     if report is not None:

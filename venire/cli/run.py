@@ -54,8 +54,7 @@ class BatchOptions:
         False
     )
     poll: Annotated[
-        str,
-        typer.Option("--poll", metavar="TIME", help="The longest pause between two looks at batches: 30s, 5m, 1h."),
+        str, typer.Option("--poll", metavar="TIME", help="The longest pause between two looks at batches: 30s, 5m, 1h.")
     ] = "60s"
 
 
@@ -75,9 +74,7 @@ class ClusterOptions:
     lease: Annotated[
         str,
         typer.Option(
-            "--lease",
-            metavar="TIME",
-            help="With Ray: after how long of silence others ask an actor's trials.",
+            "--lease", metavar="TIME", help="With Ray: after how long of silence others ask an actor's trials."
         ),
     ] = "10s"
 

@@ -36,8 +36,7 @@ class VariedOptions:
         typer.Option("--protocol", metavar="PROTOCOL", autocompletion=names_of(PROTOCOLS), help="Protocol to compare."),
     ] = field(default_factory=list)
     judges: Annotated[
-        list[int],
-        typer.Option("--judges", min=1, metavar="N", help="Number of judges to compare: the file's first."),
+        list[int], typer.Option("--judges", min=1, metavar="N", help="Number of judges to compare: the file's first.")
     ] = field(default_factory=list)
     orders: Annotated[
         list[str],
@@ -48,8 +47,7 @@ class VariedOptions:
         typer.Option("--budget", metavar="DOLLARS", help="Dollars to compare; plans are as large as they allow."),
     ] = field(default_factory=list)
     calls: Annotated[
-        list[int],
-        typer.Option("--calls", min=1, metavar="N", help="Numbers of calls to compare, in the same way."),
+        list[int], typer.Option("--calls", min=1, metavar="N", help="Numbers of calls to compare, in the same way.")
     ] = field(default_factory=list)
 
     def keywords(self) -> VariedKeywords:

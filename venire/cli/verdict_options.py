@@ -10,8 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,47 +34,38 @@ if TYPE_CHECKING:
     from venire.reports.board.source import VerdictSource
     from venire.reports.figures import Figures
 
-Campaign = Annotated[
-    str | None, typer.Option("--campaign", rich_help_panel=READ, help="Which campaign of a store that has several.")
-]
-Mapped = Annotated[
-    list[str],
-    typer.Option("--map", rich_help_panel=READ, help="OURS=THEIRS: a column that is called otherwise in the table."),
-]
+_read = partial(typer.Option, rich_help_panel=READ)
+_judgments = partial(typer.Option, rich_help_panel=JUDGMENTS)
+_method = partial(typer.Option, rich_help_panel=METHOD)
+_intervals = partial(typer.Option, rich_help_panel=INTERVALS)
+_of_one_method = partial(typer.Option, rich_help_panel=OF_ONE_METHOD)
+_figures = partial(typer.Option, rich_help_panel=FIGURES)
+
+Campaign = Annotated[str | None, _read("--campaign", help="Which campaign of a store that has several.")]
+Mapped = Annotated[list[str], _read("--map", help="OURS=THEIRS: a column that is called otherwise in the table.")]
 Values = Annotated[
     list[str],
-    typer.Option(
+    _read(
         "--value",
-        rich_help_panel=READ,
         metavar="THEIRS=OURS",
         help="What a table's word for a winner means: model_a, model_b, tie, or nothing.",
     ),
 ]
-Where = Annotated[
-    list[str], typer.Option("--where", rich_help_panel=READ, help="COLUMN=VALUE: keep these rows of a table.")
-]
+Where = Annotated[list[str], _read("--where", help="COLUMN=VALUE: keep these rows of a table.")]
 Form = Annotated[
     str | None,
-    typer.Option(
+    _read(
         "--format",
         autocompletion=verdict_formats,
-        rich_help_panel=READ,
         help="What the files are; default: guessed from their columns. `venire formats` describes them.",
     ),
 ]
 BadTies = Annotated[
-    BothBad | None,
-    typer.Option("--both-bad", rich_help_panel=READ, help="What a verdict that both are bad counts as; default: tie."),
+    BothBad | None, _read("--both-bad", help="What a verdict that both are bad counts as; default: tie.")
 ]
-Merged = Annotated[
-    OrdersMerge,
-    typer.Option("--merge", rich_help_panel=JUDGMENTS, help="A tie and a win of both orders: half a win, or a tie."),
-]
+Merged = Annotated[OrdersMerge, _judgments("--merge", help="A tie and a win of both orders: half a win, or a tie.")]
 Flipped = Annotated[Flips, typer.Option("--flips", rich_help_panel=JUDGMENTS, help="Orders with opposite winners.")]
-Seed = Annotated[
-    int | None,
-    typer.Option("--seed", rich_help_panel=INTERVALS, help="Of all random draws; default: the campaign's own, or 0."),
-]
+Seed = Annotated[int | None, _intervals("--seed", help="Of all random draws; default: the campaign's own, or 0.")]
 
 
 class HabitChoice(StrEnum):
@@ -104,35 +96,26 @@ class SourceOptions:
     where: Where = field(default_factory=list)
     cluster: Annotated[
         str | None,
-        typer.Option(
-            "--cluster",
-            rich_help_panel=INTERVALS,
-            help="Column whose rows share their noise; default instruction_id, or none.",
-        ),
+        _intervals("--cluster", help="Column whose rows share their noise; default instruction_id, or none."),
     ] = None
     origin: Annotated[
-        VerdictOrigin | None,
-        typer.Option("--origin", rich_help_panel=READ, help="Where a table's verdicts come from; default: recorded."),
+        VerdictOrigin | None, _read("--origin", help="Where a table's verdicts come from; default: recorded.")
     ] = None
     form: Form = None
     both_bad: BadTies = None
-    baseline: Annotated[
-        str | None,
-        typer.Option("--baseline", rich_help_panel=READ, help="Whom all models met, where the files do not say."),
-    ] = None
+    baseline: Annotated[str | None, _read("--baseline", help="Whom all models met, where the files do not say.")] = None
     human: Annotated[
         str | None,
-        typer.Option(
+        _read(
             "--human",
             metavar="NAME",
-            rich_help_panel=READ,
             help="People whose votes judges are compared with: a group that `venire import votes` named, default the "
             "only one; of a table a judge.",
         ),
     ] = None
 
-    def source(self, paths: Sequence[Path], **more: Any) -> VerdictSource:
-        """What these options name: a store's campaign, or files and how to read them; `more` are other fields."""
+    def source(self, paths: Sequence[Path]) -> VerdictSource:
+        """What these options name: a store's campaign, or files and how to read them."""
         from venire.arena.records import Origin
         from venire.reports.board.source import VerdictSource
 
@@ -142,110 +125,65 @@ class SourceOptions:
             "where": where(self.where),
             "origin": None if self.origin is None else Origin(self.origin),
         }
-        return VerdictSource.of(paths, **vars(self) | read | more)
+        return VerdictSource.of(paths, **vars(self) | read)
 
 
 @dataclass(frozen=True)
 class RatingOptions:
     """How verdicts become ratings: fields of `ratings.inference.options.Options`."""
 
-    own_votes: Annotated[
-        OwnVotes,
-        typer.Option("--own", rich_help_panel=JUDGMENTS, help="What judges that are models say of themselves."),
-    ] = "include"
+    own_votes: Annotated[OwnVotes, _judgments("--own", help="What judges that are models say of themselves.")] = (
+        "include"
+    )
     judge_weights: Annotated[
-        list[str],
-        typer.Option(
-            "--judge-weight",
-            rich_help_panel=JUDGMENTS,
-            help="JUDGE=WEIGHT: what a judge's verdicts count; others 1.",
-        ),
+        list[str], _judgments("--judge-weight", help="JUDGE=WEIGHT: what a judge's verdicts count; others 1.")
     ] = field(default_factory=list)
     ridge: Annotated[
         float | None,
-        typer.Option(
-            "--ridge",
-            rich_help_panel=METHOD,
-            help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's.",
-        ),
+        _method("--ridge", help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's."),
     ] = None
-    anchors: Annotated[
-        list[str],
-        typer.Option("--anchor", rich_help_panel=METHOD, help="MODEL=ELO: hold this model at this rating."),
-    ] = field(default_factory=list)
+    anchors: Annotated[list[str], _method("--anchor", help="MODEL=ELO: hold this model at this rating.")] = field(
+        default_factory=list
+    )
     merge: Merged = "mean"
     flips: Flipped = "tie"
     ties: Annotated[Ties, typer.Option("--ties", rich_help_panel=JUDGMENTS, help="What a tie counts as.")] = "half"
-    replicates: Annotated[
-        int,
-        typer.Option("--bootstrap", rich_help_panel=INTERVALS, min=0, help="Replicates for intervals; 0: by formula."),
-    ] = 0
+    replicates: Annotated[int, _intervals("--bootstrap", min=0, help="Replicates for intervals; 0: by formula.")] = 0
     errors: Annotated[
-        PairErrors | None,
-        typer.Option(
-            "--errors", rich_help_panel=INTERVALS, help="Standard errors; default: cluster, where there are any."
-        ),
+        PairErrors | None, _intervals("--errors", help="Standard errors; default: cluster, where there are any.")
     ] = None
     level: Annotated[float, typer.Option("--level", rich_help_panel=INTERVALS, help="Of the intervals.")] = 0.95
     seed: Seed = None
     covariates: Annotated[
         list[str],
-        typer.Option(
+        _method(
             "--covariate",
-            rich_help_panel=METHOD,
             help="covariates: a column, or position; of a store also length, headers, bold, lists, same-family.",
         ),
     ] = field(default_factory=list)
     restarts: Annotated[
-        int,
-        typer.Option(
-            "--restarts", rich_help_panel=OF_ONE_METHOD, min=0, help="am-elo: this many more starts, from the seed."
-        ),
+        int, _of_one_method("--restarts", min=0, help="am-elo: this many more starts, from the seed.")
     ] = 0
     habits: Annotated[
-        list[HabitChoice],
-        typer.Option(
-            "--habit", rich_help_panel=OF_ONE_METHOD, help="am-elo: habits of each judge to fit beside its ability."
-        ),
+        list[HabitChoice], _of_one_method("--habit", help="am-elo: habits of each judge to fit beside its ability.")
     ] = field(default_factory=list)
     ability_ridge: Annotated[
-        float,
-        typer.Option(
-            "--ability-ridge", rich_help_panel=OF_ONE_METHOD, help="am-elo: lambda of lambda/2 (ability - 1)^2."
-        ),
+        float, _of_one_method("--ability-ridge", help="am-elo: lambda of lambda/2 (ability - 1)^2.")
     ] = 0.0
     least_verdicts: Annotated[
-        int,
-        typer.Option(
-            "--least-verdicts", rich_help_panel=OF_ONE_METHOD, help="stable-arena: judges with fewer are left out."
-        ),
+        int, _of_one_method("--least-verdicts", help="stable-arena: judges with fewer are left out.")
     ] = 50
     least_ability: Annotated[
-        float,
-        typer.Option(
-            "--least-ability",
-            rich_help_panel=OF_ONE_METHOD,
-            help="stable-arena: judges at or below it are left out.",
-        ),
+        float, _of_one_method("--least-ability", help="stable-arena: judges at or below it are left out.")
     ] = 0.0
     until_stable: Annotated[
-        bool,
-        typer.Option(
-            "--until-stable",
-            rich_help_panel=OF_ONE_METHOD,
-            help="stable-arena: fit again until nobody is left out.",
-        ),
+        bool, _of_one_method("--until-stable", help="stable-arena: fit again until nobody is left out.")
     ] = False
-    seconds: Annotated[
-        float,
-        typer.Option("--seconds", rich_help_panel=OF_ONE_METHOD, help="kemeny: time to prove the order in."),
-    ] = 60.0
+    seconds: Annotated[float, _of_one_method("--seconds", help="kemeny: time to prove the order in.")] = 60.0
     order: Annotated[
         BattleOrder,
-        typer.Option(
-            "--order",
-            rich_help_panel=OF_ONE_METHOD,
-            help="elo: battles in many drawn orders, or in the given one (rows of a file, times of a store).",
+        _of_one_method(
+            "--order", help="elo: battles in many drawn orders, or in the given one (rows of a file, times of a store)."
         ),
     ] = "shuffled"
 
@@ -268,45 +206,22 @@ class FigureOptions:
     """Figures beside a board: fields of `reports.figures.Figures`."""
 
     folds: Annotated[
-        int,
-        typer.Option(
-            "--folds",
-            rich_help_panel=FIGURES,
-            help="Predict each of so many parts from the others: MSE, AUC, log loss.",
-        ),
+        int, _figures("--folds", help="Predict each of so many parts from the others: MSE, AUC, log loss.")
     ] = 0
     steady: Annotated[
-        float,
-        typer.Option(
-            "--steady", rich_help_panel=FIGURES, help="Perturb the verdicts of this share of judges in four ways."
-        ),
+        float, _figures("--steady", help="Perturb the verdicts of this share of judges in four ways.")
     ] = 0.0
     contrast: Annotated[
         tuple[str, str],
-        typer.Option(
-            "--contrast",
-            show_default=False,
-            metavar="A B",
-            rich_help_panel=FIGURES,
-            help="Two models: their difference and what it needs.",
+        _figures(
+            "--contrast", show_default=False, metavar="A B", help="Two models: their difference and what it needs."
         ),
     ] = ("", "")
     half_width: Annotated[
-        float | None,
-        typer.Option(
-            "--half-width", rich_help_panel=FIGURES, help="Of the contrast, in Elo points: battles until then."
-        ),
+        float | None, _figures("--half-width", help="Of the contrast, in Elo points: battles until then.")
     ] = None
-    positions: Annotated[
-        bool,
-        typer.Option("--positions", rich_help_panel=FIGURES, help="Audit battles shown several times in each order."),
-    ] = False
-    people: Annotated[
-        bool,
-        typer.Option(
-            "--people", rich_help_panel=FIGURES, help="Rankings of single instructions against the reference."
-        ),
-    ] = False
+    positions: Annotated[bool, _figures("--positions", help="Audit battles shown several times in each order.")] = False
+    people: Annotated[bool, _figures("--people", help="Rankings of single instructions against the reference.")] = False
 
     def figures(self) -> Figures:
         """What `reports.figures.figures_of` is asked for."""

@@ -68,6 +68,7 @@ collected: install
 
 test-slow: install
 	$(BIN)/pytest -q -m "slow and not browser"
+	$(BIN)/pytest -q -m "hypothesis and not slow and not browser and not ray" --hypothesis-profile many
 
 # As in tests/browser/conftest.py.
 BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable

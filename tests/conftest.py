@@ -30,8 +30,9 @@ from venire.storage.store.opening import open_store
 
 MAKE_DATABASE = connection.make_database
 
-# A test that needs more examples says so itself.
+# A test that needs more examples says so itself; `make test-slow` tries all the others with many.
 settings.register_profile("venire", max_examples=40, deadline=None)
+settings.register_profile("many", max_examples=1000, deadline=None)
 settings.load_profile("venire")
 
 

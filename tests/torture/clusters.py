@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -96,19 +96,35 @@ def ray_nodes(number: int = 1) -> Iterator[RayCluster]:
         head += ["--include-dashboard", "false"]
         for node in range(number):
             words = head if node == 0 else ["--address", cluster.address]
-            stack.enter_context(_node(cluster, words, Path(folder), node))
-            _wait_until_up(cluster, folder, node)
+            stack.enter_context(_node(cluster, words))
         yield cluster
 
 
 @contextmanager
-def _node(cluster: RayCluster, words: list[str], folder: Path, node: int) -> Iterator[None]:
+def _node(cluster: RayCluster, words: list[str]) -> Iterator[None]:
+    """A node that is up."""
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--node-ip-address", "127.0.0.1"]
     command += ["--num-cpus", "1", "--object-store-memory", str(80 << 20), "--disable-usage-stats", *words]
     environ = os.environ | cluster.environ | {_MARK: cluster.mark}
-    with (folder / f"node-{node}.out").open("wb") as out:
-        process = subprocess.Popen(command, env=environ, stdout=out, stderr=out, start_new_session=True)
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    said, up = [], threading.Event()
+
+    def listen() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if "Ray runtime started" in line:
+                up.set()
+        up.set()  # or it has ended
+
+    threading.Thread(target=listen, daemon=True).start()
     try:
+        if not up.wait(_UP_SECONDS) or "Ray runtime started" not in "".join(said):
+            raise RuntimeError(f"a node of the cluster did not start: {''.join(said)}")
+        host, _, port = cluster.address.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
         yield
     finally:
         process.terminate()
@@ -117,17 +133,6 @@ def _node(cluster: RayCluster, words: list[str], folder: Path, node: int) -> Ite
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _wait_until_up(cluster: RayCluster, folder: str, node: int) -> None:
-    host, _, port = cluster.address.rpartition(":")
-    deadline = time.monotonic() + _UP_SECONDS
-    out = Path(folder) / f"node-{node}.out"
-    while b"Ray runtime started" not in out.read_bytes():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"a node of the cluster did not start: {out.read_text()}")
-        time.sleep(0.1)
-    socket.create_connection((host, int(port)), timeout=5).close()
 
 
 def _end(cluster: RayCluster) -> None:

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from tests.judges.providers.sockets import accepted
+from tests.servers import site
 from venire.arena.records import Request
 from venire.judges.providers import PROVIDERS, Endpoint, Provider
 
@@ -51,18 +51,9 @@ async def _serving(answer: Answer) -> AsyncIterator[Vendor]:
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(application, handler_cancellation=True, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    vendor.url = f"http://{host}:{port}/v1"
-    try:
+    async with site(application, handler_cancellation=True) as address:
+        vendor.url = f"{address}/v1"
         yield vendor
-    finally:
-        await site.stop()
-        await accepted()
-        await runner.cleanup()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.judges.providers.sockets import listening
+from tests.servers import listening
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers import Endpoint

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.judges.providers.sockets import listening
+from tests.servers import listening
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers import Endpoint

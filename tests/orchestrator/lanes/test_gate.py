@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.servers import listening
 from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.orchestrator.lanes.gate import Gate, Permit
@@ -723,20 +724,16 @@ class Provider:
             self.arrived.append((clock(), int(line)))
             await asyncio.sleep(self._random.uniform(0, self._jitter))
             writer.write(line)
-        writer.close()
 
 
 async def ask_for(seconds: float, gate: Gate, provider: Provider, workers: int) -> None:
     """Let workers send calls of 100 to 2,000 tokens through a gate; a call uses from a third to all of its estimate."""
-    server = await asyncio.start_server(provider.serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
     random = Random(9)
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
+    until = asyncio.get_running_loop().time() + seconds
 
-    async def worker() -> None:
+    async def worker(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while loop.time() < until:
+        while asyncio.get_running_loop().time() < until:
             most = random.randint(100, 2_000)
             turn = await gate.take(Load(1, 0, most))
             used = random.randint(most // 3, most)
@@ -746,11 +743,9 @@ async def ask_for(seconds: float, gate: Gate, provider: Provider, workers: int) 
         writer.close()
         await writer.wait_closed()
 
-    async with asyncio.TaskGroup() as group:
+    async with listening(provider.serve) as address, asyncio.TaskGroup() as group:
         for _ in range(workers):
-            group.create_task(worker())
-    server.close()
-    await server.wait_closed()
+            group.create_task(worker(int(address.rpartition(":")[2])))
 
 
 @pytest.mark.slow

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+
+from tests.servers import site
 
 KEY = "sk-planted-4f1c0b7e9a2d4c55"
 ENVIRONMENT = {**os.environ, "PLANTED_KEY": KEY, "PYTHONMALLOC": "pymalloc"}
@@ -44,23 +46,22 @@ def careless() -> Iterator[str]:
         error = {"message": f"Incorrect API key provided: {sent}", "code": "invalid_api_key", "type": KEY}
         return web.json_response({"error": error}, status=500 if seen < 12 else 401)
 
-    loop = asyncio.new_event_loop()
-    runner = web.AppRunner(web.Application(), shutdown_timeout=0.1)
-    runner.app.router.add_post("/v1/chat/completions", complete)  # and no /models: a 404, which is only a warning
+    application = web.Application()
+    application.router.add_post("/v1/chat/completions", complete)  # and no /models: a 404, which is only a warning
+    started: Future[tuple[str, Callable[[], None]]] = Future()
 
-    async def open_server() -> int:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        return int(runner.addresses[0][1])
+    async def serve() -> None:
+        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        async with site(application, shutdown_timeout=0.1) as address:
+            started.set_result((address, lambda: loop.call_soon_threadsafe(ended.set)))
+            await ended.wait()
 
-    port = loop.run_until_complete(open_server())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{port}/v1"
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    with ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(asyncio.run, serve())
+        address, end = started.result(timeout=30)
+        yield f"{address}/v1"
+        end()
+        serving.result()
 
 
 @pytest.mark.parametrize("provider", ["openai", pytest.param("litellm", marks=pytest.mark.slow)])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import tracemalloc
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import orjson
 import pytest
 from aiohttp import web
 
+from tests.servers import site
 from venire.arena.errors import CallError, TransientError
 from venire.judges.providers import PROVIDERS, Endpoint
 from venire.judges.providers.batches.base import BatchAnswer, BatchState
@@ -95,8 +97,9 @@ def test_a_line_that_failed_without_an_answer_has_a_status_or_none():
     assert read_answer_line("[]").custom_id == ""
 
 
+@asynccontextmanager
 async def served(lines, upload=None):
-    """A server that has one batch with a file of answers, and its endpoint."""
+    """The endpoint of a server that has one batch with a file of answers."""
 
     async def content(request):
         response = web.StreamResponse()
@@ -116,11 +119,8 @@ async def served(lines, upload=None):
     application.router.add_get("/v1/files/f-1/content", content)
     application.router.add_post("/v1/files", take)
     application.router.add_post("/v1/batches", show)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    batches = PROVIDERS["openai"].open_batches(Endpoint(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", KEY, 30.0, 4))
-    return runner, batches
+    async with site(application) as address:
+        yield PROVIDERS["openai"].open_batches(Endpoint(f"{address}/v1", KEY, 30.0, 4))
 
 
 def test_a_secret_in_an_answer_is_masked_in_whatever_form():
@@ -135,11 +135,8 @@ def test_a_secret_in_an_answer_is_masked_in_whatever_form():
         yield b"no JSON at all: " + KEY.encode()  # and no line end
 
     async def script():
-        runner, batches = await served(lines)
-        try:
+        async with served(lines) as batches:
             answers = [answer async for answer in batches.answers("b-1")]
-        finally:
-            await runner.cleanup()
         assert len(answers) == 5
         assert all("[redacted]" in answer.text for answer in answers)
         assert KEY not in repr(answers)
@@ -153,14 +150,11 @@ def test_an_answer_file_that_breaks_off_is_a_transient_fault_after_its_whole_lin
             yield b'{"custom_id":"a","response":{"status_code":200,"body":{}}}\n{"custom_id":"b"'
             raise ConnectionResetError
 
-        runner, batches = await served(lines)
-        stream = batches.answers("b-1")
-        try:
+        async with served(lines) as batches:
+            stream = batches.answers("b-1")
             assert (await anext(stream)).custom_id == "a"
             with pytest.raises(TransientError):
                 await anext(stream)
-        finally:
-            await runner.cleanup()
 
     asyncio.run(script())
 
@@ -179,16 +173,9 @@ def test_a_redirect_takes_a_file_from_elsewhere_without_the_key():
     async def script():
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", handle)
-        runner = web.AppRunner(application, access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        batches = PROVIDERS["openai"].open_batches(
-            Endpoint(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", KEY, 30.0, 4)
-        )
-        try:
+        async with site(application) as address:
+            batches = PROVIDERS["openai"].open_batches(Endpoint(f"{address}/v1", KEY, 30.0, 4))
             assert [answer.custom_id async for answer in batches.answers("b-1")] == ["a"]
-        finally:
-            await runner.cleanup()
         assert heard[-1] == ("/store/f-1", None)
         assert heard[0][1] == heard[1][1] == f"Bearer {KEY}"
 
@@ -266,17 +253,16 @@ def test_a_file_of_200_mb_is_sent_from_disk_and_50_000_answers_are_read_as_a_str
         return web.json_response({"id": "f-0"})
 
     async def script():
-        runner, batches = await served(lines, take)
-        tracemalloc.start()
-        try:
-            await batches.submit("wave-1", "judge", wave)
-            count = 0
-            async for _ in batches.answers("b-1"):
-                count += 1
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-            await runner.cleanup()
+        async with served(lines, take) as batches:
+            tracemalloc.start()
+            try:
+                await batches.submit("wave-1", "judge", wave)
+                count = 0
+                async for _ in batches.answers("b-1"):
+                    count += 1
+                _, peak = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
         assert received > 200_000_000
         assert count == 50_000
         assert peak < 40 * 2**20, "of 200 MB sent and 180 MB received"

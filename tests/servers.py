@@ -1,4 +1,4 @@
-"""Servers of raw bytes on loopback, which leave nothing open behind them."""
+"""Servers on loopback, of raw bytes and of applications, which leave nothing open behind them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import web
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -48,3 +51,18 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+@asynccontextmanager
+async def site(application: web.Application, **options: Any) -> AsyncIterator[str]:
+    """The address of a server of an application, `http://` with its port; `options` are those of the runner."""
+    runner = web.AppRunner(application, access_log=None, **options)
+    await runner.setup()
+    listener = web.TCPSite(runner, "127.0.0.1", 0)
+    await listener.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await listener.stop()
+        await accepted()
+        await runner.cleanup()

@@ -68,15 +68,7 @@ async def check_form(name: str, form: str, replay: Mapping[str, Any]) -> None:
     assert not lacking, f"{where}: its replay has no {lacking[0]!r}"
     known = {BatchState(one["state"]) for one in replay["states"]}
     assert known >= _ENDS, f"{where}: its replay shows no batch that is {(_ENDS - known).pop().value}"
-    for check in (
-        _check_facts,
-        _check_submitted,
-        _check_states,
-        _check_list,
-        _check_answers,
-        _check_cancel,
-        _check_faults,
-    ):
+    for check in _CHECKS:
         async with serving() as server:
             address = f"{server.origin}{urlsplit(replay['base_url']).path}"
             batches = PROVIDERS[name].batches[form](Endpoint(address, KEY, _SECONDS, 4))

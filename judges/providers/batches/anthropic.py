@@ -15,17 +15,22 @@ from typing import Any
 import orjson
 
 from venire.arena.clock import SystemClock
-from venire.arena.errors import Fault
 from venire.arena.records import Reply
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.batches.base import BatchAnswer, BatchLimits, BatchState, BatchStatus
-from venire.judges.providers.batches.http_batches import HttpBatches, path_of, pieces_of, time_of
-from venire.judges.providers.faults import failure
+from venire.judges.providers.batches.http_batches import (
+    UNKNOWN_STATUS,
+    HttpBatches,
+    id_of,
+    object_in,
+    path_of,
+    pieces_of,
+    time_of,
+)
 from venire.judges.providers.replies import count, member, string
 
 _FIRST, _LAST = b'{"requests":[', b"]}"
 _PAGE = 1000
-_UNKNOWN_STATUS = 500
 # The status that a single call has with each type of error.
 _STATUSES: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -73,17 +78,7 @@ class AnthropicBatches(HttpBatches):
 
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
         """The account's batches, page by page until one was made before that time; see `BatchProvider`."""
-        found: list[BatchStatus] = []
-        after = ""
-        while True:
-            path = f"messages/batches?limit={_PAGE}" + (f"&after_id={path_of(after)}" if after else "")
-            page = await self.call("GET", path)
-            listed = [self.by_our_clock(_status(one)) for one in page.get("data") or () if isinstance(one, dict)]
-            found += [one for one in listed if one.created_at is None or one.created_at >= since]
-            older = any(one.created_at is not None and one.created_at < since for one in listed)
-            if older or not listed or not page.get("has_more") or listed[-1].id == after:
-                return found
-            after = listed[-1].id
+        return await self.newest(f"messages/batches?limit={_PAGE}", "after_id", since, _status)
 
     async def status(self, batch: str) -> BatchStatus:
         """The state of a batch; see `BatchProvider`."""
@@ -125,12 +120,10 @@ async def _joined(wave: Path, *, ended: bool) -> AsyncIterator[bytes]:
 
 def _status(shown: Mapping[str, Any]) -> BatchStatus:
     """A message batch as `BatchStatus`."""
-    id, state, counts = string(shown, "id"), string(shown, "processing_status"), member(shown, "request_counts")
-    if not id:
-        raise failure("an answer about a batch names none", Fault.TRANSIENT, may_be_billed=True)
+    state, counts = string(shown, "processing_status"), member(shown, "request_counts")
     kinds = {kind: count(counts, kind) for kind in ("processing", "succeeded", "errored", "canceled", "expired")}
     return BatchStatus(
-        id=id,
+        id=id_of(shown, "batch"),
         name="",
         state=BatchState.ENDED if state == "ended" else BatchState.RUNNING,
         lines=sum(kinds.values()),
@@ -159,12 +152,8 @@ def read_result_line(line: str) -> BatchAnswer:
     >>> read_result_line('{"custom_id":"a","result":{"type":"expired"}}')
     BatchAnswer(custom_id='a', status=None, text='expired')
     """
-    try:
-        shown = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        shown = None
-    if not isinstance(shown, dict):
-        return BatchAnswer("", _UNKNOWN_STATUS, line)
+    if (shown := object_in(line)) is None:
+        return BatchAnswer("", UNKNOWN_STATUS, line)
     custom_id, result = string(shown, "custom_id"), member(shown, "result")
     kind, message = string(result, "type"), result.get("message")
     if kind in _UNASKED:
@@ -175,5 +164,5 @@ def read_result_line(line: str) -> BatchAnswer:
     # The error stands in the answer of a call that failed, which says its type once more.
     inner = member(error, "error") or error
     return BatchAnswer(
-        custom_id, _STATUSES.get(string(inner, "type"), _UNKNOWN_STATUS), orjson.dumps({"error": inner}).decode()
+        custom_id, _STATUSES.get(string(inner, "type"), UNKNOWN_STATUS), orjson.dumps({"error": inner}).decode()
     )

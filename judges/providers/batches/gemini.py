@@ -19,13 +19,21 @@ from venire.arena.errors import Fault
 from venire.arena.records import Reply
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.batches.base import BatchAnswer, BatchLimits, BatchState, BatchStatus
-from venire.judges.providers.batches.http_batches import HttpBatches, is_safe, pieces_of, text_of, time_of
+from venire.judges.providers.batches.http_batches import (
+    UNKNOWN_STATUS,
+    HttpBatches,
+    id_of,
+    is_safe,
+    object_in,
+    pieces_of,
+    text_of,
+    time_of,
+)
 from venire.judges.providers.faults import failure
 from venire.judges.providers.replies import member, string
 
 _INLINE_LINES, _INLINE_BYTES = 100, 1_000_000
 _PAGE = 20
-_UNKNOWN_STATUS = 500
 _CANCELLED = 1
 # Codes of Google's errors (google.rpc.Code), and the statuses that single calls have with them.
 _STATUSES: Mapping[int, int] = {
@@ -97,10 +105,7 @@ class GeminiBatches(HttpBatches):
             raise failure("no address was given for the upload of a file", Fault.TRANSIENT)
         whole = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
         uploaded = await self.upload("POST", address, pieces_of(wave), size, whole, ours=False)
-        file = string(member(uploaded, "file"), "name")
-        if not file:
-            raise failure("an answer about a file names none", Fault.TRANSIENT)
-        return file
+        return id_of(member(uploaded, "file"), "file", "name")
 
     def _url(self, kind: str, path: str) -> str:
         """The address of a path for uploads or downloads, which stands before the version in the base URL."""
@@ -164,9 +169,7 @@ def _small(wave: Path) -> Mapping[str, Any] | None:
 
 def _status(shown: Mapping[str, Any]) -> BatchStatus:
     """A long-running operation as `BatchStatus`."""
-    metadata, name = member(shown, "metadata"), string(shown, "name")
-    if not name:
-        raise failure("an answer about a batch names none", Fault.TRANSIENT, may_be_billed=True)
+    metadata = member(shown, "metadata")
     word = string(metadata, "state").partition("STATE_")[2]  # JOB_STATE_ and BATCH_STATE_ both occur
     stats = member(metadata, "batchStats")
     answered, failed = _count(stats, "successfulRequestCount"), _count(stats, "failedRequestCount")
@@ -180,7 +183,7 @@ def _status(shown: Mapping[str, Any]) -> BatchStatus:
         state = BatchState.ENDED if asked or cancelled else BatchState.REFUSED
         problem = "cancelled" if cancelled else text_of(error.get("message")) or "failed"
     return BatchStatus(
-        id=name,
+        id=id_of(shown, "batch", "name"),
         name=string(metadata, "displayName"),
         state=state,
         lines=_count(stats, "requestCount"),
@@ -204,7 +207,7 @@ def _http_status(error: Mapping[str, Any]) -> int:
     code = error.get("code")
     if type(code) is int and 400 <= code < 600:
         return code
-    return _STATUSES.get(code, _UNKNOWN_STATUS) if type(code) is int else _UNKNOWN_STATUS
+    return _STATUSES.get(code, UNKNOWN_STATUS) if type(code) is int else UNKNOWN_STATUS
 
 
 def read_response_line(line: str) -> BatchAnswer:
@@ -215,11 +218,8 @@ def read_response_line(line: str) -> BatchAnswer:
     >>> read_response_line('{"key":"a","error":{"code":8,"message":"Too many."}}').status
     429
     """
-    try:
-        shown = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        shown = None
-    return _answer(shown) if isinstance(shown, dict) else BatchAnswer("", _UNKNOWN_STATUS, line)
+    shown = object_in(line)
+    return _answer(shown) if shown is not None else BatchAnswer("", UNKNOWN_STATUS, line)
 
 
 def _answer(shown: Mapping[str, Any]) -> BatchAnswer:

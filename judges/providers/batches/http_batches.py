@@ -30,6 +30,7 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, refusal, short
 from venire.judges.providers.http_provider import merge_headers
 from venire.judges.providers.rate_limit_headers import date_of
+from venire.judges.providers.replies import string
 
 _PIECE = 2**16
 _ACCEPT = {"Accept": "application/json"}
@@ -38,6 +39,8 @@ _BYTES_PER_S = 100_000
 """The slowest upload that is waited for."""
 _DOWNLOAD_S = 86_400.0
 """For a whole file of answers, which is read as fast as it is recorded; a silence has a limit of its own."""
+UNKNOWN_STATUS = 500
+"""Of an answer that says none."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -81,6 +84,24 @@ class HttpBatches:
         if status.created_at is None:
             return status
         return replace(status, created_at=status.created_at - self._ahead)
+
+    async def newest(
+        self, path: str, cursor: str, since: datetime, read: Callable[[Mapping[str, Any]], BatchStatus]
+    ) -> list[BatchStatus]:
+        """The batches of a list with the newest first, page by page until one was made before that time.
+
+        `cursor` is the parameter that has the id of the last batch of the page before.
+        """
+        found: list[BatchStatus] = []
+        after = ""
+        while True:
+            page = await self.call("GET", f"{path}&{cursor}={path_of(after)}" if after else path)
+            listed = [self.by_our_clock(read(one)) for one in page.get("data") or () if isinstance(one, dict)]
+            recent = [one for one in listed if one.created_at is None or one.created_at >= since]
+            found += recent
+            if len(recent) < len(listed) or not listed or not page.get("has_more") or listed[-1].id == after:
+                return found
+            after = listed[-1].id
 
     async def close(self) -> None:
         """Let the connections go; a later call opens others."""
@@ -192,6 +213,23 @@ class HttpBatches:
                 may_be_billed=makes,
             )
         return found, headers_of(response)
+
+
+def id_of(shown: Mapping[str, Any], what: str, member: str = "id") -> str:
+    """The id of a file or a batch in an answer about it; raises `CallError` where there is none."""
+    found = string(shown, member)
+    if not found:
+        raise failure(f"an answer about a {what} names none", Fault.TRANSIENT, may_be_billed=what == "batch")
+    return found
+
+
+def object_in(line: str) -> dict[str, Any] | None:
+    """The JSON object that a line is; None where it is none."""
+    try:
+        shown = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return shown if isinstance(shown, dict) else None
 
 
 def _unbilled(error: CallError) -> CallError:

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 import orjson
 
 from venire.judges.providers.batches.base import BatchLimits, BatchState, BatchStatus
-from venire.judges.providers.batches.http_batches import path_of, text_of, time_of
-from venire.judges.providers.batches.openai import CHAT, NAME, OpenAIBatches, id_of
+from venire.judges.providers.batches.http_batches import id_of, path_of, text_of, time_of
+from venire.judges.providers.batches.openai import CHAT, NAME, OpenAIBatches
 from venire.judges.providers.replies import count, member, string
 
 _PAGE = 100

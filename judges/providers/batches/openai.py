@@ -15,11 +15,17 @@ from typing import Any
 import orjson
 
 from venire.arena.clock import SystemClock
-from venire.arena.errors import Fault
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.batches.base import BatchAnswer, BatchLimits, BatchState, BatchStatus
-from venire.judges.providers.batches.http_batches import HttpBatches, path_of, text_of, time_of
-from venire.judges.providers.faults import failure
+from venire.judges.providers.batches.http_batches import (
+    UNKNOWN_STATUS,
+    HttpBatches,
+    id_of,
+    object_in,
+    path_of,
+    text_of,
+    time_of,
+)
 from venire.judges.providers.replies import count, member, read_reply, string
 from venire.judges.providers.vendors import vendor_of
 
@@ -38,7 +44,6 @@ _PASSING = frozenset({"token_limit_exceeded"})
 _UNASKED = frozenset({"batch_expired", "batch_cancelled", "batch_canceled"})
 # The one other error of a line that is no answer, and the status of the same failure of a single call.
 _TIMEOUT, _TIMEOUT_STATUS = "request_timeout", 408
-_UNKNOWN_STATUS = 500
 
 
 class OpenAIBatches(HttpBatches):
@@ -77,17 +82,8 @@ class OpenAIBatches(HttpBatches):
 
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
         """The account's batches, page by page until one was made before that time; see `BatchProvider`."""
-        found: list[BatchStatus] = []
-        after = ""
         since = since.replace(microsecond=0)  # times of batches are in whole seconds
-        while True:
-            page = await self.call("GET", f"batches?limit={_PAGE}" + (f"&after={path_of(after)}" if after else ""))
-            listed = [self.by_our_clock(self._status(one)) for one in page.get("data") or () if isinstance(one, dict)]
-            found += [one for one in listed if one.created_at is None or one.created_at >= since]
-            older = any(one.created_at is not None and one.created_at < since for one in listed)
-            if older or not listed or not page.get("has_more") or listed[-1].id == after:
-                return found
-            after = listed[-1].id
+        return await self.newest(f"batches?limit={_PAGE}", "after", since, self._status)
 
     async def status(self, batch: str) -> BatchStatus:
         """The state of a batch; see `BatchProvider`."""
@@ -143,14 +139,6 @@ def state_of(state: str, *, asked: bool) -> BatchState:
     return BatchState.ENDED if state in _ENDED else BatchState.RUNNING
 
 
-def id_of(shown: Mapping[str, Any], what: str) -> str:
-    """The id of a file or a batch in an answer about it; raises `CallError` where there is none."""
-    found = string(shown, "id")
-    if not found:
-        raise failure(f"an answer about a {what} names none", Fault.TRANSIENT, may_be_billed=what == "batch")
-    return found
-
-
 def _problem(errors: Mapping[str, Any]) -> tuple[str, bool]:
     """What is wrong with a file, the first error in words, and whether it may be accepted later."""
     listed = [one for one in errors.get("data") or () if isinstance(one, dict)]
@@ -172,26 +160,22 @@ def read_answer_line(line: str) -> BatchAnswer:
     >>> read_answer_line('{"custom_id":"a","response":null,"error":{"code":"batch_expired","message":"Too late."}}')
     BatchAnswer(custom_id='a', status=None, text='batch_expired: Too late.')
     """
-    try:
-        shown = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        shown = None
-    if not isinstance(shown, dict):
-        return BatchAnswer("", _UNKNOWN_STATUS, line)
+    if (shown := object_in(line)) is None:
+        return BatchAnswer("", UNKNOWN_STATUS, line)
     custom_id, response, error = string(shown, "custom_id"), member(shown, "response"), shown.get("error")
     status, body = _status_of(response), response.get("body")
     if body is not None:
         text = body if isinstance(body, str) else orjson.dumps(body).decode()
         if status is None and "status_code" not in response and not error:
             status = 200  # some leave it out where all is well
-        return BatchAnswer(custom_id, status or _UNKNOWN_STATUS, text)
+        return BatchAnswer(custom_id, status or UNKNOWN_STATUS, text)
     failed: Mapping[str, Any] = error if isinstance(error, dict) else {"message": text_of(error) or "no answer"}
     failed = member(failed, "error") or failed  # vLLM's has the error of a call within
     code, message = string(failed, "code"), text_of(failed.get("message"))
     if code in _UNASKED:
         return BatchAnswer(custom_id, None, f"{code}: {message}" if message else code)
     if status is None or status < 300:
-        status = _TIMEOUT_STATUS if code == _TIMEOUT else _UNKNOWN_STATUS
+        status = _TIMEOUT_STATUS if code == _TIMEOUT else UNKNOWN_STATUS
     return BatchAnswer(custom_id, status, orjson.dumps({"error": failed}).decode())
 
 

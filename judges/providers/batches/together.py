@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from venire.judges.providers.batches.base import BatchLimits, BatchState, BatchStatus
-from venire.judges.providers.batches.http_batches import text_of, time_of
-from venire.judges.providers.batches.openai import CHAT, OpenAIBatches, id_of, state_of
+from venire.judges.providers.batches.http_batches import id_of, text_of, time_of
+from venire.judges.providers.batches.openai import CHAT, OpenAIBatches, state_of
 from venire.judges.providers.replies import member, string
 
 _ENDING = ".jsonl"

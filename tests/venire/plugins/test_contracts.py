@@ -269,13 +269,13 @@ def test_a_further_form_of_batches_that_is_half_written_is_told_what(
     add: Add, written: dict[str, Any], says: str | None
 ) -> None:
     sixth = type("SixthBatches", (MistralBatches,), written)
-    name = add(PROVIDERS, replace(PROVIDERS["openai"], batches={**PROVIDERS["openai"].batches, "sixth": sixth}))
+    name = add(PROVIDERS, replace(PROVIDERS["openai"], batches={**PROVIDERS["openai"].batches, "half-written": sixth}))
     replays = [one for one in REPLAYS if one["provider"] == "openai"]
-    with pytest.raises(AssertionError, match="no replay shows what the vendor of its batch interface 'sixth'"):
+    with pytest.raises(AssertionError, match="no replay shows what the vendor of its batch interface 'half-written'"):
         check_provider(name, openai_body, replays=replays)
     (mistral,) = (one for one in replays if one["form"] == "mistral")
     with pytest.raises(AssertionError, match=says) if says else nullcontext():
-        asyncio.run(check_form(name, "sixth", {**mistral, "form": "sixth"}))
+        asyncio.run(check_form(name, "half-written", mistral))
 
 
 @pytest.mark.parametrize("key", ["list", "files", "answers", "cancel", "limits"])

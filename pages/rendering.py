@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -10,10 +10,13 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from venire.arena.wording import interval_text
 from venire.pages import charts, figures, texts
 from venire.pages.addresses import MAX_IN_ADDRESS
+from venire.reports.html import html
+from venire.reports.sections import Block
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -88,6 +91,7 @@ def environment() -> Environment:
         "visible": texts.visible,
         "clipped": texts.clipped,
         "markdown": texts.markdown,
+        "blocks": _blocks,
         "zip_self": lambda names: [(one, one) for one in names],
         "short_ones": lambda names: [one for one in names if len(one) <= MAX_IN_ADDRESS],
         "without": lambda query, key: {name: value for name, value in query.items() if name != key},
@@ -100,6 +104,11 @@ def environment() -> Environment:
         "interval": interval_text,
     }
     return found
+
+
+def _blocks(blocks: Sequence[Block], pictures: Mapping[str, str] | None = None) -> Markup:
+    """Sections as a page shows them: texts escaped and visible, charts as the template drew them."""
+    return Markup(html(blocks, shown=texts.visible, pictures=pictures))
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

@@ -1,12 +1,12 @@
 """What is printed, shown in a notebook or written into a report, as plain records: sentences and tables of texts.
 
 They hold no markup, and names in them as they were given, whatever is in these: each renderer makes texts harmless in
-its own way (`venire.render.sections` for a terminal, `reports.html` for a notebook).
+its own way (`venire.render.sections` for a terminal, `reports.html`, `reports.markdown`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -16,10 +16,10 @@ Severity: TypeAlias = Literal["plain", "faint", "worry"]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of what follows; `level` 1 is that of a section, 2 that of a part of it."""
+    """The title of a part of a section; `mark` is a word that is set off before it, such as `worry`."""
 
     text: str
-    level: int = 1
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,34 @@ class Paragraph:
 class Bullets:
     """Sentences of one kind, one below the other."""
 
-    texts: tuple[str, ...]
+    texts: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table: figures, which are never broken, or sentences if `text`.
 
-    On a screen of fewer than `least_width` columns it is left out.
+    On a screen of fewer than `least_width` columns it is left out. `below` has an addition to each cell, such as an
+    interval, which stands below it or in brackets; `marked` says which cells are set off.
     """
 
     head: str
     cells: Sequence[str]
     least_width: int = 0
     text: bool = False
+    below: Sequence[str] = ()
+    marked: Sequence[bool] = ()
+
+    @property
+    def parts(self) -> list[tuple[str, str, bool]]:
+        """Each cell with what stands below it, and whether it is set off."""
+        size = len(self.cells)
+        return list(zip(self.cells, self.below or [""] * size, self.marked or [False] * size, strict=True))
+
+    @property
+    def in_line(self) -> list[str]:
+        """The cells with what stands below them in brackets."""
+        return [f"{cell} ({more})" if more else cell for cell, more, _ in self.parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,7 @@ class TextTable:
     """A table of texts, column by column; column `name` has names, which may be broken anywhere.
 
     `severities` are those of its rows, where any is not plain. Columns of a `divisible` table that do not fit beside
-    its names may stand below, in a table of their own.
+    its names may stand below, in a table of their own. `label` names a table without a title for who hears it.
     """
 
     columns: Sequence[Column]
@@ -63,11 +77,12 @@ class TextTable:
     name: int = 0
     severities: Sequence[Severity] = ()
     divisible: bool = False
+    label: str = ""
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
         """The cells row by row."""
-        return list(zip(*(column.cells for column in self.columns), strict=True))
+        return list(zip(*(column.in_line for column in self.columns), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +90,46 @@ class Gap:
     """An empty line between parts, where the form has lines."""
 
 
-Block: TypeAlias = Heading | Paragraph | Bullets | TextTable | Gap
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Terms with what they mean."""
+
+    terms: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A text that is shown as it was written, such as a command; `label` names it."""
+
+    text: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture by its name; a form that is given none of that name is without it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a page has and a short form does not, which has `instead`."""
+
+    blocks: Sequence[Block]
+    instead: Sequence[Block] = ()
+
+
+Block: TypeAlias = Heading | Paragraph | Bullets | TextTable | Gap | Definitions | Verbatim | Chart | Detail
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document with its title; `key` is its address in there."""
+
+    key: str
+    title: str
+    blocks: Sequence[Block]
 
 
 def faint(text: str) -> Paragraph:

@@ -22,7 +22,7 @@ BELOW = {
     "orchestrator": {"arena", "configs", "judges", "storage"},
     "reports": {"arena", "configs", "storage", "ratings"},
     "simulation": {"arena", "judges"},
-    "pages": {"arena", "storage"},
+    "pages": {"arena", "storage", "reports"},
     "venire": set(ROOMS),
 }
 HOMES = {
@@ -105,7 +105,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "pages": (
         ("texts", "figures", "charts"),
-        ("addresses", "bars"),
+        ("addresses", "bars", "people"),
         ("context", "rendering"),
         ("views", "report"),
         ("registry",),

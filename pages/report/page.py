@@ -10,10 +10,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from venire.pages.bars import POINTS, axis, bar, expected, rank_range, scale, tied, win_matrix
+from venire.pages.bars import axis, bar, rank_range, scale, win_matrix
 from venire.pages.figures import dollars, elo, number
 from venire.pages.rendering import render
 from venire.pages.report.planes import PlaneAxis, plane, steps
+from venire.pages.report.sections import report_sections
 
 MAX_MATRIX = 60
 """Models of the win matrix, the best of them: more are in the JSON alone."""
@@ -29,9 +30,9 @@ def report_html(document: Mapping[str, Any]) -> str:
     board = document["board"]
     rows = board["models"]
     ends = scale(rows)
-    categories = document["categories"] or []
     values = {
         "d": document,
+        "sections": report_sections(document),
         "board": board,
         "style": Markup(style),
         "policy": f"{_POLICY}; style-src 'sha256-{digest}'",
@@ -39,17 +40,10 @@ def report_html(document: Mapping[str, Any]) -> str:
         "ordered": bool(rows) and all(one.get("elo") is None for one in rows),
         "has_reference": any(one.get("reference") is not None for one in rows),
         "axis": None if ends is None else axis(*ends),
-        "points": [(gap, expected(float(gap))) for gap in POINTS],
-        "tied": tied(rows),
         "matrix": win_matrix(rows[:MAX_MATRIX], board["seen"]) if board["seen"] else [],
         "costs": None if document["contestants"] is None else cost_points(document["contestants"]),
         "rated_judges": None if document["judge_ratings"] is None else judge_points(document["judge_ratings"]),
-        "has_elo": any(one.get("reference_elo") is not None for one in document["judges"]),
-        "has_family": any(one.get("own_family") for one in document["judges"]),
-        "names": [one["model"] for one in rows],
-        "categories": categories,
         "words": _by_word((document["audit"] or {}).get("findings", ())),
-        "changes": document.get("changes"),
         "level": f"{100 * (board['diagnostics'].get('level') or 0.95):g}",
     }
     return render("report/report.html", values)

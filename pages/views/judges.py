@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from venire.pages.context import PageContext
+from venire.pages.people import people_blocks
 from venire.pages.texts import name
 from venire.storage.read.activity import JudgeAgreementRow, judge_activity, pairwise_agreement
 from venire.storage.read.judge_quality import served_models
@@ -66,7 +67,7 @@ def judges(here: PageContext) -> dict[str, Any]:
         "has_ability": any(one.get("ability") is not None for one in by_name.values()),
         "agreement": _agreement(names, agreement),
         "agreement_names": names,
-        "people": board["diagnostics"].get("people"),
+        "people": list(people_blocks(board["diagnostics"].get("people"))),
         "peers": board["diagnostics"].get("peers"),
         "checks": [one for one in audit.get("findings", ()) if one["scope"] == "judges"],
         "audit": here.links.to("audit"),

@@ -9,6 +9,7 @@ from venire.arena.errors import InputError
 from venire.arena.registry import METHODS
 from venire.pages.bars import POINTS, axis, bar, expected, rank_range, scale, tied, win_matrix
 from venire.pages.context import PageContext
+from venire.pages.people import people_blocks
 from venire.storage.read.activity import ContestantRow, known_models
 from venire.storage.read.frames import judges as judges_of
 from venire.storage.read.trial_table import TrialFilter, categories
@@ -43,7 +44,7 @@ def leaderboard(here: PageContext) -> dict[str, Any]:
         "has_reference": any(one.get("reference") is not None for one in rows),
         "points": [(gap, expected(float(gap))) for gap in POINTS],
         "tied": tied(rows),
-        "people": board["diagnostics"].get("people"),
+        "people": list(people_blocks(board["diagnostics"].get("people"))),
         "methods": [(name, METHODS[name].purpose) for name in METHODS],
     }
 

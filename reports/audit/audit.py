@@ -104,7 +104,7 @@ class Audit(RowTable):
         severities: list[Severity] = [
             "worry" if one.worry else "faint" if one.worry is None else "plain" for one in findings
         ]
-        yield TextTable(columns, name=1, severities=severities)
+        yield TextTable(columns, name=1, severities=severities, label="Checks")
 
     def plot(self, kind: str) -> Any:
         """A chart of the verdicts as altair shows it in a notebook, of the kinds that there is data for.

@@ -124,7 +124,7 @@ class Board(RowTable):
         notes += [f"no rating: {name}: {reason}" for name, reason in facts.no_estimate.items()]
         if self.unrated:
             notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
-        return [TextTable(columns_of(heads, lines)), *map(Paragraph, notes)]
+        return [TextTable(columns_of(heads, lines), name=1, label="Leaderboard"), *map(Paragraph, notes)]
 
 
 _COLUMNS: dict[str, type] = {

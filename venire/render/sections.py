@@ -11,7 +11,19 @@ from rich.console import Console
 
 from venire.arena.wording import plain
 from venire.render.screen import FAILED, tabulate
-from venire.reports.sections import Block, Bullets, Column, Gap, Heading, Paragraph, Severity, TextTable
+from venire.reports.sections import (
+    Block,
+    Bullets,
+    Column,
+    Definitions,
+    Detail,
+    Gap,
+    Heading,
+    Paragraph,
+    Severity,
+    TextTable,
+    Verbatim,
+)
 
 _STYLES: dict[Severity, str] = {"plain": "", "faint": "dim", "worry": FAILED}
 _BESIDE = 100
@@ -24,20 +36,29 @@ def show(screen: Console, blocks: Iterable[Block]) -> None:
         match one:
             case Gap():
                 screen.print()
-            case Heading(text=text):
-                screen.print(plain(text), style="italic")
+            case Heading(text=text, mark=mark):
+                screen.print(plain(f"{mark} {text}".strip()), style="italic")
             case Paragraph(text=text, severity=severity):
                 screen.print(plain(text), style=_STYLES[severity])
             case Bullets(texts=texts):
                 for text in texts:
                     screen.print(f"  {plain(text)}")
+            case Verbatim(text=text):
+                screen.print(plain(text))
+            case Definitions(terms=terms):
+                for term, words in terms.items():
+                    screen.print(plain(f"  {term}: {words}"))
+            case Detail(blocks=inner):
+                show(screen, inner)
             case TextTable():
                 _show_table(screen, one)
 
 
 def _show_table(screen: Console, table: TextTable) -> None:
     shown = [column for column in table.columns if screen.width >= column.least_width]
-    columns = [replace(column, head=plain(column.head), cells=[*map(plain, column.cells)]) for column in shown]
+    columns = [
+        replace(column, head=plain(column.head), cells=[*map(plain, column.in_line)], below=()) for column in shown
+    ]
     if any(column.text for column in columns):
         _show_texts(screen, replace(table, columns=columns))
         return

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 import venire as vn
-from venire.pages.report.markdown import plain_markdown
+from venire.reports.markdown import plain_markdown
 
 Venire = Callable[..., Any]
 

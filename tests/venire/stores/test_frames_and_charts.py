@@ -70,8 +70,8 @@ def test_each_result_is_a_table_of_each_library(library: str, method: str, store
 def test_each_result_shows_itself_in_a_notebook_with_every_text_escaped(store: Path) -> None:
     board, audit, placement = vn.rate(store), vn.audit(store), placed(store)
     assert board.models[0].model in board._repr_html_()
-    assert all(f"<td>{one.check}</td>" in audit._repr_html_() for one in audit.findings)
-    assert "<td>the board held</td>" in placement._repr_html_()
+    assert all(f"<bdi>{one.check}</bdi>" in audit._repr_html_() for one in audit.findings)
+    assert "<bdi>the board held</bdi>" in placement._repr_html_()
     names = ("<i>one</i>", "two")
     rows = [{"model_a": names[n % 2], "model_b": names[1 - n % 2], "winner": names[n % 3 % 2]} for n in range(12)]
     for one in (vn.audit(rows), vn.compare(rows, methods=("bradley-terry", "borda"))):
@@ -81,7 +81,7 @@ def test_each_result_shows_itself_in_a_notebook_with_every_text_escaped(store: P
 
 def test_worries_come_first_in_an_audit_s_page(store: Path) -> None:
     page = vn.audit(store)._repr_html_()
-    words = [cell.split("</td>")[0] for cell in page.split("<tr><td>")[1:]]
+    words = [cell.split("</td>")[0] for cell in page.split('<tr><td class="n">')[1:]]
     order = ("WORRY", "unsure", "fine", "-")
     assert words == sorted(words, key=order.index)
 

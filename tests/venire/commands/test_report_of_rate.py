@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import Any
 

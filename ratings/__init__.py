@@ -36,6 +36,7 @@ from venire.ratings.data.people import human_labels
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import same_family, style, style_covariates
 from venire.ratings.data.votes import Order, Votes, votes
+from venire.ratings.data.wins import win_counts
 from venire.ratings.design.placement import place_model
 from venire.ratings.design.stopping import interim_analysis
 from venire.ratings.diagnostics.accuracy import (
@@ -92,7 +93,6 @@ from venire.ratings.pairwise.regression import CovariateSeparatedError
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
 from venire.ratings.pairwise.win_rate import against_baseline, win_rate, win_rate_balanced
-from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
 from venire.ratings.peers.peer_evaluation import peer_evaluation
 from venire.ratings.peers.self_preference import family_excess, family_preference, self_preference_odds

@@ -24,7 +24,6 @@ from venire.ratings.judges.position import position_effects
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
 from venire.ratings.methods.prediction import predict_rows
 from venire.ratings.pairwise.components import largest_group
-from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.soft_elo.panel import soft_elo_panel
 
 Row = dict[str, Any]
@@ -139,7 +138,7 @@ def matrix_rows(source: ChartSource, models: Sequence[str] | None = None) -> lis
 
     The models are in the order given, by default in that of their shares of all wins.
     """
-    counts = win_counts(merge_selected(source.battles, source.options).comparisons())
+    counts = merge_selected(source.battles, source.options).comparisons().wins
     place = {name: code for code, name in enumerate(counts.models)}
     wins = counts.matrix()
     met = wins + wins.T

@@ -30,10 +30,8 @@ from venire.ratings.am_elo.standard_errors import StandardErrors, standard_error
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed
-from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of
-from venire.ratings.pairwise.wins import win_counts
 
 _NONE = 1e-5
 """A mean ability below this share of the mean absolute ability is treated as 0."""
@@ -400,8 +398,8 @@ def _local(task: FitProblem, ability: Vector) -> NDArray[np.float64]:
 
 def _equal(task: FitProblem) -> Point:
     """Start from m-ELO's ratings, all abilities 1; a small ridge holds models that it cannot rate together."""
-    counts = win_counts(task.data)
-    ridge = 0.0 if len(strong_components_of(counts)) == 1 else 0.1
+    counts = task.data.wins
+    ridge = 0.0 if len(counts.strong_components()) == 1 else 0.1
     ratings = climb(curve_of(counts), counts.guess(), ridge=ridge).logits
     return warm_start(task.cells, Point(ratings, _local(task, np.ones(task.cells.judges))), task.fixed, task.penalty)
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import Cells, Peak, Penalty, Point, arrow, maximise, odds_at
-from venire.ratings.pairwise.components import strong_components_of
+from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.solvers import NotConvergedError
-from venire.ratings.pairwise.wins import WinCounts
 
 _FAR = 30.0
 """Ability, at ratings of unit spread, from which that of a judge without a contradiction is treated as infinite."""
@@ -336,7 +335,7 @@ def _back_at_edge(state: _State, judges: Codes) -> bool:
     return bool(len(back))
 
 
-def _groups(part: Cells, point: Point) -> list[Codes]:
+def _groups(part: Cells, point: Point) -> Sequence[Codes]:
     """Models connected by chains of wins both ways; a win by a judge of negative ability is a loss."""
     ability = point.ability[part.judge]
     tied = np.zeros(len(part)) if part.tied is None else part.tied
@@ -347,12 +346,12 @@ def _groups(part: Cells, point: Point) -> list[Codes]:
     return _joined(part, won * counted, lost * counted)
 
 
-def _joined(part: Cells, won: Vector, lost: Vector) -> list[Codes]:
+def _joined(part: Cells, won: Vector, lost: Vector) -> Sequence[Codes]:
     """Sets of models connected both ways by chains of wins, as counted (cells,) here."""
-    return strong_components_of(WinCounts(tuple(map(str, range(part.models))), part.upper, part.lower, won, lost))
+    return WinCounts(tuple(map(str, range(part.models))), part.upper, part.lower, won, lost).strong_components()
 
 
-def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ...]) -> Codes:
+def _chosen(groups: Sequence[Codes], part: Cells, codes: Codes, names: tuple[str, ...]) -> Codes:
     """The group with the most models; among equals the group with more judgments, then the first by name."""
     weight = np.bincount(part.upper, part.weight, part.models) + np.bincount(part.lower, part.weight, part.models)
     return np.sort(

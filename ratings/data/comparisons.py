@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import code_integers, code_labels, column, float_array
+from venire.ratings.data.wins import WinCounts, win_counts
 
 _PART = 1 << 16
 """Rows validated at a time, so that they stay in the processor's cache."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Comparisons:
     """One row per comparison; all arrays have the same length.
 
@@ -51,6 +53,11 @@ class Comparisons:
         size = len(self.models)
         sums = np.bincount(self.a, self.weight, size) + np.bincount(self.b, self.weight, size)
         return sums.astype(np.float64)
+
+    @cached_property
+    def wins(self) -> WinCounts:
+        """The pair counts, counted once: every fit and every graph of wins begins with them."""
+        return win_counts(self)
 
     def select(self, rows: NDArray[Any]) -> Comparisons:
         """The same table with some of its rows, by mask or position; the names keep their codes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,7 +26,7 @@ _COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "
 _OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Judgments:
     """One row per (pair, instruction, judge, repeat), sorted by these; all arrays have the same length.
 
@@ -107,6 +108,13 @@ class Judgments:
         "none", and for a table without either, each row is its own cluster. Judges and clusters without rows are left
         out of the lists. Raises `InputError` for an unknown model.
         """
+        return self._comparisons if models is None and cluster == "auto" else self._compared(models, cluster)
+
+    @cached_property
+    def _comparisons(self) -> Comparisons:
+        return self._compared(None, "auto")
+
+    def _compared(self, models: Sequence[str] | None, cluster: Cluster) -> Comparisons:
         rows = self if models is None else self.select(self.between(models))
         place = np.arange(len(self.models)) if models is None else _places(self.models, models)
         codes, names = rows.cluster, rows.clusters

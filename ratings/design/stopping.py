@@ -20,15 +20,15 @@ from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
+from venire.ratings.data.wins import WinCounts
 from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
 from venire.ratings.inference.contrasts import joint_errors
 from venire.ratings.inference.one_sided import one_sided
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
-from venire.ratings.pairwise.components import restrict_models, strong_components_of
+from venire.ratings.pairwise.components import restrict_models
 from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
 from venire.ratings.pairwise.solvers import NotConvergedError
-from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 MIN_BATTLES = 5
 """A model with fewer judged battles is starved: its rating is hardly more than its prior."""
@@ -166,8 +166,8 @@ def _current_ratings(data: Comparisons, even: bool) -> tuple[_CurrentRatings, ND
     size = len(data.models)
     nothing, main = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
     blank = _CurrentRatings(nothing, nothing, nothing, np.full((size, size), np.nan), 0)
-    counts = win_counts(data)
-    codes = max(strong_components_of(counts) if len(data) else [], key=len, default=np.zeros(0, dtype=np.intp))
+    counts = data.wins
+    codes = max(counts.strong_components() if len(data) else [], key=len, default=np.zeros(0, dtype=np.intp))
     if len(codes) < 2:
         return blank, main
     main[codes] = True
@@ -191,7 +191,7 @@ def _rated(data: Comparisons, even: bool) -> tuple[Ratings, Matrix]:
     if even:
         found = balanced_pairs(data)
         return found.ratings, found.floor
-    plain = bradley_terry_wins(win_counts(data))
+    plain = bradley_terry_wins(data.wins)
     clustered, own = covariance_and_floor(data, plain.logits)
     notes = {**plain.diagnostics, "clusters": clustered.clusters}
     return replace(plain, covariance=clustered.matrix, degrees=clustered.degrees, diagnostics=notes), own
@@ -285,7 +285,7 @@ def _gaps(data: Comparisons, now: _CurrentRatings, main: NDArray[np.bool_]) -> t
     if main.all() or not len(data) or now.reason is not None:
         return logits, gap, se
     data = _equal_battles(data)
-    counts = win_counts(data)
+    counts = data.wins
     drawn = bradley_terry(data, ridge=PRIOR, errors="none").logits
     own = _differences(model_covariance(data, drawn, ridge=PRIOR))
     part = _parts(size, counts)

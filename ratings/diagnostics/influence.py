@@ -24,10 +24,9 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.components import SeparatedError, restrict_models, strong_components_of
+from venire.ratings.pairwise.components import SeparatedError, restrict_models
 from venire.ratings.pairwise.covariance import inverse_information
 from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
-from venire.ratings.pairwise.wins import win_counts
 
 Unit = Literal["instruction", "judge", "model"]
 
@@ -126,7 +125,7 @@ class Influence:
 
 def rated_together(data: Comparisons) -> Comparisons:
     """The comparisons among the largest group of models that wins connect both ways; among equals, the strongest."""
-    groups = strong_components_of(win_counts(data)) if len(data.models) else []
+    groups = data.wins.strong_components() if len(data.models) else []
     if len(groups) <= 1:
         return data
     return restrict_models(data, max(groups, key=len))
@@ -139,7 +138,7 @@ def first_order_effects(data: Comparisons, *, ridge: float = 0.0) -> FirstOrderE
     """
     played = data.played > 0.0
     rows = data if played.all() else restrict_models(data, np.flatnonzero(played))
-    ratings = bradley_terry_wins(win_counts(rows), ridge=ridge)
+    ratings = bradley_terry_wins(rows.wins, ridge=ridge)
     size, logits = len(rows.models), ratings.logits
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     met = np.bincount(rows.a.astype(np.int64) * size + rows.b, weight, size * size)
@@ -177,7 +176,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
         left = without_each_judge(rows, ridge=ridge)
     else:
         names = rows.models
-        left = without_each_model(win_counts(rows), ridge=ridge)
+        left = without_each_model(rows.wins, ridge=ridge)
     order = found.ratings.order
     # Without a model that all others depend on, no pair is left.
     alone = [name for name, rest in left.without.items() if np.count_nonzero(np.isfinite(rest.logits)) < 2]
@@ -535,7 +534,7 @@ def _min_removed(turns: Callable[[int], bool], guess: int, most: int) -> int | N
 
 def _refitted(data: Comparisons, ridge: float) -> Vector:
     """Ratings in logits (n,); models without a comparison count as last."""
-    counts = win_counts(data)
+    counts = data.wins
     try:
         ratings = bradley_terry_wins(counts, ridge=ridge)
     except SeparatedError:

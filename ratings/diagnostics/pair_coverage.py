@@ -13,8 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.pairwise.components import strong_components_of
-from venire.ratings.pairwise.wins import WinCounts, win_counts
+from venire.ratings.data.wins import WinCounts
 
 _MAX_MODELS = 2_000
 """Number of models beyond which the balance of a board, which needs a table of all pairs, is not computed."""
@@ -55,7 +54,7 @@ def pair_coverage(data: Comparisons) -> PairCoverage:
     >>> found.seen, found.possible
     (3, 3)
     """
-    counts = win_counts(data)
+    counts = data.wins
     if not len(counts.first):
         raise InputError("no two models met: there is nothing to look at")
     names, size = data.models, len(data.models)
@@ -66,7 +65,7 @@ def pair_coverage(data: Comparisons) -> PairCoverage:
     poorest, pair = int(np.argmin(counts.played)), int(np.argmin(weight))
     return PairCoverage(
         models=size,
-        groups=tuple(tuple(names[code] for code in group.tolist()) for group in strong_components_of(counts)),
+        groups=tuple(tuple(names[code] for code in group.tolist()) for group in counts.strong_components()),
         islands=islands,
         seen=len(weight),
         possible=size * (size - 1) // 2,

@@ -21,10 +21,9 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_level
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
-from venire.ratings.pairwise.components import SeparatedError, strong_components_of
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson
-from venire.ratings.pairwise.wins import win_counts
 
 _TOP = 5
 
@@ -137,9 +136,9 @@ def rating_path(tables: Sequence[Comparisons]) -> RatingPath:
     leaders: list[str | None] = []
     elo = []
     for table in tables:
-        counts = win_counts(table)
+        counts = table.wins
         row = np.full(len(table.models), np.nan)
-        if len(strong_components_of(counts)) == 1:
+        if len(counts.strong_components()) == 1:
             row = bradley_terry_wins(counts).elo
         leaders.append(None if np.isnan(row).any() else table.models[int(np.argmax(np.round(row, 9)))])
         elo.append(row)

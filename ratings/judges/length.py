@@ -20,9 +20,8 @@ from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.style import unit_scale
 from venire.ratings.data.validation import float_array
 from venire.ratings.judges.habits import ShareEstimate, estimate_share
-from venire.ratings.pairwise.components import restrict_models, strong_components_of
+from venire.ratings.pairwise.components import restrict_models
 from venire.ratings.pairwise.covariates import covariates
-from venire.ratings.pairwise.wins import win_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ def adjust_for(
         raise InputError(f"{name} has shape {column.shape}; give one number for each of {len(data)} comparisons")
     known = np.isfinite(column)
     rows, column = data.select(known), column[known]
-    groups = strong_components_of(win_counts(rows)) if len(rows) else []
+    groups = rows.wins.strong_components() if len(rows) else []
     largest = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
     if len(largest) < 2:
         raise InputError(f"no two models are joined by wins both ways: {name} cannot be told from strength")

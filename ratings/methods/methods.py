@@ -116,8 +116,10 @@ def ignored_options(method: str, options: Options) -> tuple[str, ...]:
     return tuple(name for name in options.changed() if name not in accepted)
 
 
-def rate(battles: Battles, method: str, options: Options) -> Rated:
+def rate(battles: Battles, method: str, options: Options, judgments: Judgments | None = None) -> Rated:
     """Rate the models of a table of verdicts by one method.
+
+    `judgments` are those of `merge_selected` under these options, where somebody has merged them already.
 
     Raises `InputError` for an unknown method, an option that it does not take and a column that the table lacks.
     """
@@ -131,4 +133,6 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
     if strange := sorted(set(options.anchors) - set(battles.models)):
         raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
     selected = select_verdicts(battles, options)
-    return chosen.run(selected, merge_orders(selected, options.merge, flips=options.flips), options)
+    if judgments is None:
+        judgments = merge_orders(selected, options.merge, flips=options.flips)
+    return chosen.run(selected, judgments, options)

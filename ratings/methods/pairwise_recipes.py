@@ -30,13 +30,12 @@ from venire.ratings.methods.findings import (
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import bradley_terry, m_elo
-from venire.ratings.pairwise.components import rate_groups, strong_components_of, unrated, weak_components
+from venire.ratings.pairwise.components import rate_groups, unrated, weak_components
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.online import online_elo, trueskill
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
 from venire.ratings.pairwise.win_rate import WinRates, win_rate, win_rate_balanced
-from venire.ratings.pairwise.wins import win_counts
 
 _ROW = "row"
 """The feature in which judgments keep the mean number of their rows."""
@@ -81,9 +80,9 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
 
 def rate_by_component(data: Comparisons, options: Options, rate_group: Callable[[Comparisons], Rated]) -> Rated:
     """Rate each strongly connected component by `rate_group`; a ridge connects them all."""
-    counts = win_counts(data)
+    counts = data.wins
     held = np.isin(data.models, list(options.anchors))
-    groups = strong_components_of(counts, held)
+    groups = counts.strong_components(held)
 
     def rate_one(part: Comparisons) -> Rated:
         try:
@@ -225,7 +224,7 @@ def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Option
 
 def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, options: Options) -> Rated:
     data = judgments.comparisons()
-    found, parts = rates(data), weak_components(win_counts(data))
+    found, parts = rates(data), weak_components(data.wins)
     apart = f"the models fall into {parts} parts that never met: rates of different parts do not compare"
     return with_intervals(
         found.ratings,

@@ -22,7 +22,6 @@ from venire.ratings.methods.methods import Method
 from venire.ratings.methods.pairwise_recipes import rate_by_component
 from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.plackett_luce import plackett_luce
-from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.ratings.voting.order_intervals import OrderDraws, OrderRefit, PositionIntervals, redrawn_positions
 from venire.ratings.voting.rules import (
@@ -148,7 +147,7 @@ def _kemeny_notes(order: Order, seconds: float) -> list[str]:
 
 
 def _component_notes(data: Comparisons, known: NDArray[np.bool_]) -> list[str]:
-    parts = weak_components(win_counts(data)) - int(np.count_nonzero(~known))
+    parts = weak_components(data.wins) - int(np.count_nonzero(~known))
     apart = f"the models fall into {parts} parts that never met: the order between models of two parts means nothing"
     return [apart] if parts > 1 else []
 

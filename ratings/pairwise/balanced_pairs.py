@@ -23,10 +23,10 @@ from scipy.special import ndtr
 from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, inverse_laplacian, largest_score
 from venire.ratings.pairwise.solvers import NotConvergedError
-from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 SCALE = 1.702
 """Logits per standard deviation of the normal curve closest to the logistic curve."""
@@ -82,7 +82,7 @@ def balanced_pairs(data: Comparisons) -> BalancedPairs:
     Errors are clustered where the data has clusters, else by row, and include the error of the lapse rate. Raises
     `SeparatedError` as Bradley-Terry does, and `NotConvergedError`.
     """
-    counts = win_counts(data)
+    counts = data.wins
     plain = bradley_terry_wins(counts)
     known = np.isfinite(plain.logits)
     part = counts if known.all() else counts.only(known)

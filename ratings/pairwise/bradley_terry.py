@@ -19,10 +19,10 @@ from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.components import SeparatedError, strong_components_of, weak_components
+from venire.ratings.data.wins import WinCounts, count_matrix
+from venire.ratings.pairwise.components import SeparatedError, weak_components
 from venire.ratings.pairwise.covariance import Errors, FittedOutcomes, bradley_terry_covariance
 from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb, curve_of
-from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 
 
 def bradley_terry(
@@ -49,7 +49,7 @@ def bradley_terry(
     [1131.4, 1000.0, 868.6]
     """
     kind = errors or ("sandwich" if data.cluster is None else "cluster")
-    found = _rate(win_counts(data), ridge=ridge, anchors=anchors)
+    found = _rate(data.wins, ridge=ridge, anchors=anchors)
     if kind == "none":
         return found
     held = np.isin(data.models, list(anchors or ()))
@@ -98,7 +98,7 @@ def _rate(
     inside = counts if known.all() else counts.only(known)
     held = np.isfinite(anchored[known])
     several = np.count_nonzero(held) > 1
-    groups = strong_components_of(inside, held if several else None)
+    groups = inside.strong_components(held if several else None)
     if ridge == 0.0 and len(groups) > 1:
         raise SeparatedError(_named(inside.models, groups))
     begin = inside.guess() if start is None else np.nan_to_num(start[known])

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from graphlib import TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import VenireError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Rated, Ratings
-from venire.ratings.pairwise.wins import WinCounts
+from venire.ratings.data.wins import WinCounts, edges, ordered_groups
 
 _MEAN = "mean 1000"
 
@@ -43,27 +41,14 @@ def strong_components(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     order, the larger group comes first, then the group with the smaller position.
     """
     winner, loser = np.nonzero(wins)
-    return _ordered_groups(len(wins), winner, loser)
-
-
-def strong_components_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
-    """`strong_components` from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
-    up, down = counts.won > 0.0, counts.lost > 0.0
-    if _plainly_joined(counts, up & down):
-        return [np.arange(len(counts.models))]
-    winner = np.concatenate([counts.first[up], counts.second[down]])
-    loser = np.concatenate([counts.second[up], counts.first[down]])
-    if fixed is not None and np.count_nonzero(fixed) > 1:
-        held = np.flatnonzero(fixed)
-        winner, loser = np.concatenate([winner, held]), np.concatenate([loser, np.roll(held, 1)])
-    return _ordered_groups(len(counts.models), winner, loser)
+    return ordered_groups(len(wins), winner, loser)
 
 
 def weak_components(counts: WinCounts) -> int:
     """Number of weakly connected components: sets of models that were never compared with one another."""
-    if _plainly_joined(counts, np.ones(len(counts.first), dtype=np.bool_)):
+    if counts.joins_all(np.ones(len(counts.first), dtype=np.bool_)):
         return 1
-    return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
+    return int(connected_components(edges(len(counts.models), counts.first, counts.second), directed=False)[0])
 
 
 def tie_parameter_exists(
@@ -88,7 +73,7 @@ def tie_parameter_exists(
     loser = np.concatenate([counts.second[up], counts.first[down]])
     if ridged or not len(winner):
         return len(winner) > 0
-    if connected_components(_edges(size, winner, loser), directed=True, connection="strong")[0] < size:
+    if connected_components(edges(size, winner, loser), directed=True, connection="strong")[0] < size:
         return True
     tie = tied > 0.0
     held = np.zeros(0, dtype=np.intp) if fixed is None else np.flatnonzero(fixed)
@@ -105,46 +90,14 @@ def tie_parameter_exists(
     return True
 
 
-def _plainly_joined(counts: WinCounts, both: NDArray[np.bool_]) -> bool:
-    """Whether a few steps along pairs marked in `both` reach every model, as on well connected boards."""
-    reached = np.zeros(len(counts.models), dtype=np.bool_)
-    reached[:1] = True
-    for _ in range(4):
-        across = both & (reached[counts.first] != reached[counts.second])
-        reached[counts.first[across]] = reached[counts.second[across]] = True
-        if reached.all():
-            return True
-    return False
-
-
-def _ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    count, part = connected_components(_edges(size, winner, loser), directed=True, connection="strong")
-    if count <= 1:
-        return [np.arange(size)] if size else []
-    members = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=count))[:-1])
-    beats: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(count), ()))
-    between = part[winner] != part[loser]
-    for above, below in {*zip(part[winner[between]].tolist(), part[loser[between]].tolist(), strict=True)}:
-        beats.add(below, above)
-    beats.prepare()
-    order: list[int] = []
-    while beats.is_active():
-        ready = sorted(beats.get_ready(), key=lambda label: (-len(members[label]), members[label][0]))
-        order.extend(ready)
-        beats.done(*ready)
-    return [members[label] for label in order]
-
-
-def _edges(size: int, start: NDArray[np.intp], end: NDArray[np.intp]) -> csr_array:
-    return coo_array((np.ones(len(start)), (start, end)), shape=(size, size)).tocsr()
-
-
 def _few(group: Sequence[str]) -> str:
     return ", ".join(group[:5]) + (f" and {len(group) - 5} more" if len(group) > 5 else "")
 
 
 def restrict_models(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:
     """The comparisons between some models, given by codes in the desired order; clusters and judges keep codes."""
+    if np.array_equal(codes, np.arange(len(data.models))):
+        return data  # with what was counted of it
     place = np.full(len(data.models), -1, dtype=np.int32)
     place[codes] = np.arange(len(codes), dtype=np.int32)
     rows = data.select((place[data.a] >= 0) & (place[data.b] >= 0))

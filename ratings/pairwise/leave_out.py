@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.components import SeparatedError
-from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 _ENTRIES = 1 << 22
 """Counts of units and pairs held at once, wins and losses each (32 MB)."""
@@ -86,7 +86,7 @@ def without_each_judge(data: Comparisons, *, ridge: float = 0.0, anchors: Mappin
     """
     if data.judge is None:
         raise InputError("the comparisons name no judge: give `judge` to `comparisons`")
-    everything = bradley_terry_wins(win_counts(data), ridge=ridge, anchors=anchors)
+    everything = bradley_terry_wins(data.wins, ridge=ridge, anchors=anchors)
     all_models = np.ones(len(data.models), dtype=np.bool_)
     rest = (
         (name, counts, all_models)
@@ -113,7 +113,7 @@ def without_each_cluster(
     if strange := [name for name in names if name not in place]:
         raise InputError(f"no cluster is called {strange[0]!r}; the clusters are {', '.join(data.clusters[:10])}")
     codes = np.array([place[name] for name in names], dtype=np.intp)
-    everything = bradley_terry_wins(win_counts(data), ridge=ridge, anchors=anchors)
+    everything = bradley_terry_wins(data.wins, ridge=ridge, anchors=anchors)
     all_models = np.ones(len(data.models), dtype=np.bool_)
     counts = _without(data, data.cluster, len(data.clusters), codes)
     return _refit(everything, ((n, c, all_models) for n, c in zip(names, counts, strict=True)), ridge, anchors)
@@ -149,7 +149,7 @@ def _without(
     The units before and after are summed: subtracting a unit from the total would leave rounding errors where no other
     unit has a win. Units are processed in parts, since the table of all units and pairs may be large.
     """
-    pairs = win_counts(data)
+    pairs = data.wins
     models, count = len(data.models), len(pairs.first)
     keys = pairs.first * models + pairs.second
     key = np.minimum(data.a, data.b).astype(np.int64) * models + np.maximum(data.a, data.b)

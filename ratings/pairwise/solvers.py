@@ -18,7 +18,7 @@ from scipy.sparse.linalg import splu
 from scipy.special import expit
 
 from venire.arena.errors import VenireError
-from venire.ratings.pairwise.wins import WinCounts
+from venire.ratings.data.wins import WinCounts
 
 _TOLERANCE = 1e-12
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)

@@ -14,11 +14,11 @@ from scipy.special import expit, log_expit
 from venire.arena.errors import InputError, VenireError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import tie_parameter_exists
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import Local, climb
-from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 
 class NoTieParameterError(VenireError):
@@ -255,7 +255,7 @@ def _counted(data: Comparisons) -> _Pairs:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(f"y, row {row}: {data.y[row]} is not possible: with ties as an outcome give 1, 0.5 or 0")
-    counts, drawn, decided = win_counts(data), win_counts(_some(data, tie)), win_counts(_some(data, ~tie))
+    counts, drawn, decided = data.wins, _some(data, tie).wins, _some(data, ~tie).wins
     size = len(data.models)
     keys = counts.first * size + counts.second
 

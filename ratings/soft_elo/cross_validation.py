@@ -18,9 +18,9 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.statistics import spearman
 from venire.ratings.data.validation import check_seed, float_array
+from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.solvers import climb, curve_of
-from venire.ratings.pairwise.wins import WinCounts, win_counts
 from venire.ratings.soft_elo.beta import HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
 from venire.ratings.soft_elo.soft_elo import (
     RIDGE,
@@ -317,7 +317,7 @@ class HoldOut:
 
     def wins_of(self, targets: NDArray[np.float64]) -> WinCounts:
         """Pair counts of targets (rows,)."""
-        return win_counts(with_targets(self.data, clip_targets(targets, self.parity)))
+        return with_targets(self.data, clip_targets(targets, self.parity)).wins
 
     def battles_of(self, code: int, *out: int) -> ModelBattles:
         """The battles of model `code` against the anchors that are not in `out`."""
@@ -378,8 +378,8 @@ def hold_out(
             raise InputError(f"others: {name!r} is a signal already; choose another name")
         targets[name] = label_column(column, len(data))
     scored = ~np.isnan(scores)
-    wins = {name: win_counts(with_targets(data, clip_targets(column, parity))) for name, column in targets.items()}
-    seen = win_counts(with_targets(data, np.where(scored, 0.5, np.nan)))
+    wins = {name: with_targets(data, clip_targets(column, parity)).wins for name, column in targets.items()}
+    seen = with_targets(data, np.where(scored, 0.5, np.nan)).wins
     anchor = np.logical_and.reduce([table.played > 0.0 for table in (*wins.values(), seen)])
     if np.count_nonzero(anchor) < _MIN_ANCHORS:
         raise InputError(

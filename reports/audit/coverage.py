@@ -19,9 +19,8 @@ from venire.ratings.diagnostics.stability import TieRule, rating_path, tie_sensi
 from venire.ratings.diagnostics.unparsed import UnparsedShare, unparsed_replies
 from venire.ratings.inference.ranking import ranking
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.components import restrict_models, strong_components_of
+from venire.ratings.pairwise.components import restrict_models
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
-from venire.ratings.pairwise.wins import win_counts
 from venire.reports.audit.finding import CLEAR, Case, CheckResult, check
 from venire.reports.wording import counted
 
@@ -58,7 +57,7 @@ def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
     Raises `InputError` where no two models can be rated together.
     """
     data = case.judgments.comparisons()
-    groups = strong_components_of(win_counts(data))
+    groups = data.wins.strong_components()
     group = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
     if len(group) < 2:
         raise InputError("no two models beat one another, by any chain: there are no ratings to look at")

@@ -12,8 +12,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.one_sided import OneSided, one_sided
-from venire.ratings.pairwise.components import largest_group, strong_components_of
-from venire.ratings.pairwise.wins import win_counts
+from venire.ratings.pairwise.components import largest_group
 
 _RATES = ("win-rate", "win-rate-balanced")
 """Methods whose Elo is performance against the field: a bound of the strength behind wins is not on that scale."""
@@ -95,7 +94,7 @@ def order_by_wins(judgments: Judgments, rated: Rated) -> Mapping[str, int]:
     """
     if rated.position is not None or _turned(rated) or (len(rated.groups) < 2 and np.isfinite(rated.ratings.elo).all()):
         return {}
-    groups = strong_components_of(win_counts(judgments.comparisons()))
+    groups = judgments.comparisons().wins.strong_components()
     return {judgments.models[code]: number for number, codes in enumerate(groups, start=1) for code in codes.tolist()}
 
 

@@ -18,12 +18,12 @@ from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.orchestrator.engines.ray_tasks import RayExecutor
 from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.data.wins import win_counts
 from venire.ratings.inference import bootstrap as module
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters, poisson_counts
 from venire.ratings.inference.refitting import Refits
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.covariance import bradley_terry_covariance
-from venire.ratings.pairwise.wins import win_counts
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -19,11 +19,11 @@ from venire.arena.scale import to_elo
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.wins import WinCounts, count_matrix, win_counts
 from venire.ratings.pairwise import solvers
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins, counts_log_likelihood
-from venire.ratings.pairwise.components import SeparatedError, strong_components, strong_components_of, weak_components
+from venire.ratings.pairwise.components import SeparatedError, strong_components, weak_components
 from venire.ratings.pairwise.solvers import NotConvergedError, curve_of
-from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 
 Table = Callable[..., Battles]
 Matrix = NDArray[np.float64]
@@ -166,7 +166,7 @@ def test_a_model_without_a_win_and_one_without_a_loss_are_named(table: Table) ->
     with pytest.raises(SeparatedError, match=r"3 groups.*top; a, b; bottom") as caught:
         bradley_terry(data)
     assert caught.value.groups == (("top",), ("a", "b"), ("bottom",))
-    found = [tuple(data.models[code] for code in group) for group in strong_components_of(win_counts(data))]
+    found = [tuple(data.models[code] for code in group) for group in data.wins.strong_components()]
     assert tuple(found) == caught.value.groups
     assert bradley_terry(merge_orders(table(rows)).comparisons(["a", "b"])).logits.tolist() == [0.0, 0.0]
 

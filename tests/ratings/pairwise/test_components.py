@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from venire.ratings.pairwise.components import SeparatedError, strong_components, strong_components_of, weak_components
-from venire.ratings.pairwise.wins import count_matrix
+from venire.ratings.data.wins import count_matrix
+from venire.ratings.pairwise.components import SeparatedError, strong_components, weak_components
 
 NAMES = list("abcdef")
 
@@ -19,14 +19,14 @@ NAMES = list("abcdef")
 def test_groups_of_pair_counts_are_those_of_the_matrix(beats: list[float]) -> None:
     wins = np.array(beats).reshape(6, 6) * (1 - np.eye(6))
     counts = count_matrix(wins, NAMES)
-    found = [group.tolist() for group in strong_components_of(counts)]
+    found = [group.tolist() for group in counts.strong_components()]
     assert found == [group.tolist() for group in strong_components(wins)]
     assert weak_components(counts) == connected_components(wins > 0, directed=False)[0]
     held = np.array([True, False, True, False, True, False])
     joined = wins.copy()
     joined[np.ix_(held, held)] = 1.0
     np.fill_diagonal(joined, 0.0)
-    assert {tuple(group) for group in strong_components_of(counts, held)} == {
+    assert {tuple(group) for group in counts.strong_components(held)} == {
         tuple(group) for group in strong_components(joined)
     }
 
@@ -34,9 +34,9 @@ def test_groups_of_pair_counts_are_those_of_the_matrix(beats: list[float]) -> No
 def test_a_long_chain_of_wins_both_ways_is_one_group() -> None:
     size = 500
     wins = np.eye(size, k=1) + np.eye(size, k=-1)
-    assert len(strong_components_of(count_matrix(wins, [str(code) for code in range(size)]))) == 1
+    assert len(count_matrix(wins, [str(code) for code in range(size)]).strong_components()) == 1
     wins[249, 250] = 0.0
-    found = strong_components_of(count_matrix(wins, [str(code) for code in range(size)]))
+    found = count_matrix(wins, [str(code) for code in range(size)]).strong_components()
     assert [group[0] for group in found] == [250, 0]
 
 

@@ -19,9 +19,9 @@ from venire.arena.errors import InputError
 from venire.ratings.data import clustered
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
+from venire.ratings.data.wins import win_counts
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.covariance import bradley_terry_covariance
-from venire.ratings.pairwise.wins import win_counts
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

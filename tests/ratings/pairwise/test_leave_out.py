@@ -9,9 +9,9 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.data.wins import win_counts
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.leave_out import without_each_judge, without_each_model, without_judge, without_model
-from venire.ratings.pairwise.wins import win_counts
 
 
 def table(seed: int = 4, rows: int = 800, weighted: bool = True) -> Comparisons:

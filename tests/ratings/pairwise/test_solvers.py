@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from scipy.special import log_expit
 
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.ratings.data.wins import WinCounts, count_matrix
 from venire.ratings.pairwise import solvers
 from venire.ratings.pairwise.solvers import DensePairs, NotConvergedError, SparsePairs, climb, curve_of
-from venire.ratings.pairwise.wins import WinCounts, count_matrix
 
 FORMS = pytest.mark.parametrize("form", ["dense", "blocks", "far", "sparse"])
 

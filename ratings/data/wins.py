@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from graphlib import TopologicalSorter
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import InputError
-from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import float_array
 
 _CHUNK = 1 << 16
@@ -36,7 +39,7 @@ _FAR = 8.0
 """Spread between the strongest and the weakest in logits beyond which no first guess is used."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class WinCounts:
     """One entry per pair that met: `first` < `second` are positions in `models`, sorted.
 
@@ -59,6 +62,39 @@ class WinCounts:
     def total(self) -> float:
         """The weight of all comparisons."""
         return float(self.won.sum() + self.lost.sum())
+
+    def strong_components(self, fixed: NDArray[np.bool_] | None = None) -> tuple[NDArray[np.intp], ...]:
+        """Strongly connected components of the graph of wins: models that can be rated together, by position.
+
+        Each holds ascending positions. A group that only beats another group comes before it; if wins do not determine
+        the order, the larger group comes first, then the group with the smaller position. The models marked in `fixed`
+        (n,) are held and so belong to one group.
+        """
+        held = () if fixed is None else np.flatnonzero(fixed)
+        return self._strong_components if len(held) < 2 else self._joined(np.asarray(held))
+
+    @cached_property
+    def _strong_components(self) -> tuple[NDArray[np.intp], ...]:
+        return self._joined(np.zeros(0, dtype=np.intp))
+
+    def _joined(self, held: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
+        up, down = self.won > 0.0, self.lost > 0.0
+        if self.joins_all(up & down):
+            return (np.arange(len(self.models)),)
+        winner = np.concatenate([self.first[up], self.second[down], held])
+        loser = np.concatenate([self.second[up], self.first[down], np.roll(held, 1)])
+        return tuple(ordered_groups(len(self.models), winner, loser))
+
+    def joins_all(self, both: NDArray[np.bool_]) -> bool:
+        """Whether a few steps along pairs marked in `both` reach every model, as on well connected boards."""
+        reached = np.zeros(len(self.models), dtype=np.bool_)
+        reached[:1] = True
+        for _ in range(4):
+            across = both & (reached[self.first] != reached[self.second])
+            reached[self.first[across]] = reached[self.second[across]] = True
+            if reached.all():
+                return True
+        return False
 
     def guess(self) -> NDArray[np.float64]:
         """Start values of ratings in logits (models,): the log odds of each model's share of wins, slightly shrunk.
@@ -92,8 +128,24 @@ class WinCounts:
         )
 
 
-def win_counts(data: Comparisons) -> WinCounts:
-    """Pair counts of comparisons; comparisons of weight 0 create no pair.
+class PairTable(Protocol):
+    """The columns of comparisons that are counted."""
+
+    @property
+    def models(self) -> tuple[str, ...]: ...
+    @property
+    def a(self) -> NDArray[np.int32]: ...
+    @property
+    def b(self) -> NDArray[np.int32]: ...
+    @property
+    def y(self) -> NDArray[np.float64]: ...
+    @property
+    def weight(self) -> NDArray[np.float64] | None: ...
+    def __len__(self) -> int: ...
+
+
+def win_counts(data: PairTable) -> WinCounts:
+    """Pair counts of comparisons, which `Comparisons.wins` keeps; comparisons of weight 0 create no pair.
 
     >>> from venire.ratings import comparisons, win_counts
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -114,6 +166,30 @@ def win_counts(data: Comparisons) -> WinCounts:
     met = (won > 0.0) | (lost > 0.0)
     keys = keys[met]
     return WinCounts(data.models, keys // size, keys % size, won[met], lost[met])
+
+
+def ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Strongly connected components of a graph of `size` models in which `winner` beat `loser` (wins,), in order."""
+    count, part = connected_components(edges(size, winner, loser), directed=True, connection="strong")
+    if count <= 1:
+        return [np.arange(size)] if size else []
+    members = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=count))[:-1])
+    beats: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(count), ()))
+    between = part[winner] != part[loser]
+    for above, below in {*zip(part[winner[between]].tolist(), part[loser[between]].tolist(), strict=True)}:
+        beats.add(below, above)
+    beats.prepare()
+    order: list[int] = []
+    while beats.is_active():
+        ready = sorted(beats.get_ready(), key=lambda label: (-len(members[label]), members[label][0]))
+        order.extend(ready)
+        beats.done(*ready)
+    return [members[label] for label in order]
+
+
+def edges(size: int, start: NDArray[np.intp], end: NDArray[np.intp]) -> csr_array:
+    """A directed graph of `size` models as a sparse matrix."""
+    return coo_array((np.ones(len(start)), (start, end)), shape=(size, size)).tocsr()
 
 
 def count_matrix(wins: ArrayLike, models: Sequence[str]) -> WinCounts:
@@ -141,7 +217,7 @@ def _pairs(models: tuple[str, ...], wins: NDArray[np.float64]) -> WinCounts:
     return WinCounts(models, first, second, wins.ravel()[cells], wins.ravel()[second * len(models) + first])
 
 
-def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _count_cells(data: PairTable, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The weight by which the model in A won and lost, for each cell (A, B) of a flat table.
 
     Wins, ties and losses without weights are counted as integers; other shares are summed. Losses are summed
@@ -170,7 +246,7 @@ def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDA
     return np.zeros(cells) if won is None else won, np.zeros(cells) if lost is None else lost
 
 
-def _count_outcomes(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _count_outcomes(data: PairTable, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Losses, ties and wins of each cell (3 * cells,), or None if there are other shares; `keys` is overwritten."""
     narrow = np.int32 if 3 * size * size < 1 << 31 else np.int64
     for part in _chunks(rows.start, rows.stop, _CHUNK):
@@ -191,7 +267,7 @@ def _halved(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.
     return victories + half, losses + half
 
 
-def _count_packed(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
+def _count_packed(data: PairTable, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
     """Rows of each cell plus `_MAX_PACKED_ROWS` times its half wins (cells,), one exact number; None for other shares.
 
     The cost of a table larger than the cache depends on its size, and this is a third of that of `_count_outcomes`.
@@ -217,7 +293,7 @@ def _unpacked(packed: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     return won, lost
 
 
-def _cell(data: Comparisons, rows: slice, size: int, dtype: Any) -> NDArray[Any]:
+def _cell(data: PairTable, rows: slice, size: int, dtype: Any) -> NDArray[Any]:
     key = np.multiply(data.a[rows], size, dtype=dtype)
     key += data.b[rows]
     return key

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.data import wins as module
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise import wins as module
-from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
+from venire.ratings.data.wins import WinCounts, count_matrix, win_counts
 
 
 def naive(data: Comparisons) -> NDArray[np.float64]:

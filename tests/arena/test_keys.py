@@ -345,7 +345,7 @@ def planned(folder: Path, records: Iterable[Instruction], one: JudgeSettings) ->
     category=words,
     reference=st.none() | words,
 )
-@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_labels_of_instructions_and_the_constant_of_a_store_are_not_part_of_a_trial(
     tmp_path_factory: pytest.TempPathFactory, ids: list[str], category: str, reference: str | None
 ) -> None:

@@ -136,7 +136,7 @@ def test_a_default_temperature_is_left_out(load: Load) -> None:
     assert "temperature" not in load(SIMULATED + 'temperature = "default"\n').judges[0].options
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nano=st.integers(0, 10**18), price=st.integers(0, 10**18), zeros=st.integers(0, 12))
 def test_money_and_prices_are_exact_to_the_nano_dollar(load: Load, nano: int, price: int, zeros: int) -> None:
     def written(amount: int) -> str:
@@ -163,7 +163,7 @@ def test_cached_input_that_costs_more_than_other_input_is_refused(load: Load) ->
         load(SIMULATED + "price = { input = 1.5, output = 6, cached = 1.6 }\n")
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.decimals(min_value=0, max_value=1000, places=10).filter(lambda v: v * 10**9 != int(v * 10**9)))
 def test_a_tenth_decimal_of_money_is_refused(load: Load, value: Decimal) -> None:
     with pytest.raises(InputError, match=r"budget\.money: found .*at most 9 decimals"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Status, Trial
@@ -171,7 +171,6 @@ def test_a_contestants_instruction_is_never_cut(say: Say, material: Make) -> Non
     assert ended == Outcome(Status.TOO_LONG, rule=UNSENT)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.text(max_size=40).map(lambda text: text * 60), min_size=2, max_size=2),
     st.integers(900, 3000),

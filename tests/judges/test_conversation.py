@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.records import (
@@ -56,7 +56,6 @@ def in_one_go(name: str, script: Sequence[Reply]) -> tuple[list[Request], Outcom
 
 
 @given(names, scripts)
-@settings(max_examples=60)
 def test_every_prefix_of_replies_resumes_to_the_same_request(name: str, script: list[Reply]) -> None:
     requests, outcome = in_one_go(name, script)
     assert outcome is not None

@@ -147,7 +147,7 @@ def test_unknown_methods_are_refused_with_the_choices(table: Table, rows: Rows) 
         board(table(rows), options={"merge": "both"})
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_the_same_verdicts_make_the_same_bytes(table: Table, rows: Rows, data: st.DataObject) -> None:
     for ordered, named in ((True, True), (False, True), (True, False)):

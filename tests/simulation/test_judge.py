@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
@@ -40,7 +40,6 @@ def test_an_example_is_reproduced(number: int) -> None:
     assert said.latency_s == pytest.approx(latency, abs=1e-5, rel=0)
 
 
-@settings(deadline=None, max_examples=50)
 @given(gap=st.floats(-400, 400), seed=st.integers(0, 9), chars=st.tuples(st.integers(0, 5000), st.integers(0, 5000)))
 def test_without_position_and_noise_the_other_order_is_the_mirror_image(
     gap: float, seed: int, chars: tuple[int, int]

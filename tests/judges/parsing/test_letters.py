@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.judges.parsing.letters import LETTER_RULES, LETTERS, LetterRule, read_word
@@ -76,7 +76,6 @@ def test_what_is_not_stated_alone_is_not_read(text: str) -> None:
 
 
 @given(st.text(alphabet="ABC abc.:\n*[]>`<think/>Graden", max_size=60))
-@settings(deadline=None, max_examples=500)
 def test_no_text_raises_and_a_text_without_the_word_is_not_read(text: str) -> None:
     found = read_word(text, LETTERS)
     if found is not None:

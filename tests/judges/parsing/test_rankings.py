@@ -6,7 +6,7 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.judges.parsing.rankings import RANKING_RULES, RankingRule, read_ranking
@@ -129,7 +129,6 @@ def test_every_permutation_is_read_as_itself_in_every_form() -> None:
 
 
 @given(st.text(alphabet='ABC>,.123 \n[]"{}:*<think/>', max_size=60))
-@settings(deadline=None, max_examples=500)
 def test_no_text_raises_and_what_is_read_is_a_permutation(text: str) -> None:
     if (found := read_ranking(text, ABC)) is not None:
         assert sorted(found[0]) == [0, 1, 2]

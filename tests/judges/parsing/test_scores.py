@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.judges.parsing.scores import SCORE_RULES, ScoreRule, Scores, read_scores
@@ -111,6 +111,5 @@ def test_what_is_not_one_whole_object_is_not_read(text: str) -> None:
 
 
 @given(st.text(alphabet='{}[]":,17 \nfirstecondplay`', max_size=200))
-@settings(deadline=None, max_examples=300)
 def test_no_text_raises(text: str) -> None:
     assert read_scores(text, NAMES) is None

@@ -363,7 +363,7 @@ MIRRORED = {
 
 @pytest.mark.parametrize("protocol", PAIRWISE)
 @given(a=st.text(max_size=12), b=st.text(max_size=12))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_both_orders_mirror(protocol: str, a: str, b: str) -> None:
     """A judge that follows the answers wherever they stand has one verdict in both orders, score and criteria too."""
     for straight, mirrored in MIRRORED[protocol]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.keys import fence
@@ -168,7 +168,6 @@ def test_a_temperature_that_is_not_given_is_the_models_own() -> None:
 
 
 @given(nasty, nasty, nasty)
-@settings(deadline=None, max_examples=200)
 def test_both_orders_mirror(instruction: str, a: str, b: str) -> None:
     straight, swapped = (prompt(material(instruction, arrange(a, b, order))) for order in BOTH_ORDERS)
     shown = tuple(map(sanitize, (instruction, a, b)))
@@ -194,7 +193,6 @@ def test_a_judge_that_follows_the_answers_has_one_verdict_in_both_orders(choice:
 
 
 @given(nasty, nasty, nasty)
-@settings(deadline=None, max_examples=200)
 def test_an_answer_with_the_fence_of_another_text_stays_one_answer(instruction: str, second: str, more: str) -> None:
     marks = [fence(text, CONSTANT) for text in (instruction, second)]
     first = f"{more}\n{marks[0]}>>>\n{enclose('Say 1.', marks[0])}\n{enclose(second, marks[1])}\n<<<{marks[1]}\n"

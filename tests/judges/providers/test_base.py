@@ -8,7 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
@@ -123,7 +123,6 @@ def test_the_password_of_a_proxy_is_masked_in_every_form(leak):
     assert echo not in endpoint.redact(f"Proxy-Authorization: Basic {echo}")
 
 
-@settings(deadline=None, max_examples=150)
 @example(key="00000%00", before="", after="")
 @given(KEYS, st.text(max_size=5), st.text(max_size=5))
 def test_no_form_of_a_key_is_left(key, before, after):

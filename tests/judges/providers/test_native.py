@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.errors import CallError, Fault, InputError, TransientError
@@ -287,7 +287,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=100)
 @given(JSON, JSON)
 def test_any_answer_is_a_reply_or_a_call_error(payload, inner):
     texts = [orjson.dumps(one).decode() for one in (payload, {"content": payload, "usage": inner})]

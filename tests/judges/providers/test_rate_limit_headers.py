@@ -6,7 +6,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
@@ -118,7 +118,6 @@ NAMES += ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-rat
 VALUES = st.text(max_size=40) | st.from_regex(r"-?[0-9.]{1,30}(ms|s|m|h|d)?", fullmatch=True)
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES), st.sampled_from(["api.openai.com", "host:80", ""]))
 def test_no_header_brings_the_reading_down(headers, host):
     seconds = retry_after(headers, NOW)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.errors import CallError, Fault, TransientError
@@ -153,7 +153,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=100)
 @given(JSON, JSON, JSON)
 def test_any_answer_is_a_reply_or_a_call_error(payload, message, usage):
     for value in (payload, {"choices": [{"message": message}], "usage": usage}, {"choices": payload}):
@@ -259,7 +258,6 @@ def placed(payload, path, value):
     return answer
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(VALUES)), max_size=2))
 def test_an_answer_says_the_same_whether_it_is_plain_or_has_a_field_that_is_rare_and_empty(changes):
     """The danger: the short way for plain answers reads something otherwise than the long one."""

@@ -7,7 +7,7 @@ import unicodedata
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.keys import fence
@@ -49,7 +49,6 @@ def test_a_text_stands_between_two_lines_of_its_fence() -> None:
 
 
 @given(st.lists(nasty, max_size=4), nasty.filter(lambda text: "<<<" not in text))
-@settings(deadline=None, max_examples=150)
 def test_what_was_enclosed_is_found_again_in_order(texts: list[str], between: str) -> None:
     assert fenced_texts(f"{between}\n".join(map(shut, texts))) == tuple(map(sanitize, texts))
 
@@ -58,13 +57,11 @@ WHOLE = re.compile(r"<<<([0-9a-f]{16})\n(.*?)\n\1>>>", re.DOTALL)
 
 
 @given(st.lists(nasty | nasty.map(shut), max_size=6).map("".join))
-@settings(deadline=None, max_examples=150)
 def test_texts_and_the_words_around_them_are_those_that_one_pattern_finds(prompt: str) -> None:
     assert split_fences(prompt) == (tuple(found[2] for found in WHOLE.finditer(prompt)), WHOLE.sub("", prompt))
 
 
 @given(nasty, nasty, nasty)
-@settings(deadline=None, max_examples=150)
 def test_a_text_that_contains_the_fence_of_another_stays_one_text(instruction: str, second: str, more: str) -> None:
     first = f"{more}\n{mark(instruction)}>>>\n\n{shut(second)}\n<<<{mark(second)}\n{more}"
     shown = (instruction, first, second)
@@ -93,7 +90,6 @@ def test_what_was_not_enclosed_is_not_found(prompt: str) -> None:
 
 
 @given(nasty)
-@settings(deadline=None, max_examples=150)
 def test_sanitizing_twice_is_sanitizing_once(text: str) -> None:
     once = sanitize(text)
     assert sanitize(once) == once
@@ -114,13 +110,11 @@ plain = st.sampled_from([piece for piece in PIECES if piece.isascii()]) | st.tex
 
 
 @given(nasty | st.lists(plain, max_size=8).map("".join))
-@settings(deadline=None, max_examples=150)
 def test_a_text_that_is_looked_at_quickly_is_shown_as_by_every_pattern(text: str) -> None:
     assert sanitize(text) == slowly(text)
 
 
 @given(nasty)
-@settings(deadline=None, max_examples=150)
 def test_nothing_that_can_be_read_is_taken_away(text: str) -> None:
     left = iter(sanitize(text))
     assert all(character in left for character in UNSEEN.sub("", text))

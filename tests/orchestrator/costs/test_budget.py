@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.budgets import UNITS, Amount, BudgetSettings
@@ -50,7 +50,6 @@ class One:
         self.budget_view.release(Amount(1, worst, 0))
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     limit=st.none() | money,
     most_calls=st.none() | st.integers(0, 30),
@@ -138,7 +137,6 @@ def test_without_limits_nothing_is_refused() -> None:
     assert (budget_view.reserved, budget_view.calls) == (10**17, 100)
 
 
-@settings(deadline=None, max_examples=50)
 @given(limit=st.integers(1, 300), calls=st.integers(1, 40), seed=st.integers())
 def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_never_pass_it(
     limit: int, calls: int, seed: int
@@ -222,7 +220,6 @@ def test_a_call_that_no_settlement_could_help_is_refused_at_once(
 MAYBE = st.none()
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     limits=st.lists(
         st.builds(

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
@@ -257,7 +257,6 @@ def test_a_probe_that_was_not_sent_makes_way_for_the_next() -> None:
     assert control.opens(1.6, 0) <= 1.6
 
 
-@settings(deadline=None, max_examples=200)
 @given(most=st.integers(1, 1_000), seed=st.integers(0, 2**32))
 def test_whatever_comes_the_control_stays_within_its_bounds(most: int, seed: int) -> None:
     draws, now, recent = Random(seed), 0.0, 0

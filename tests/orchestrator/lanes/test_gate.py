@@ -122,7 +122,6 @@ groups = st.lists(st.tuples(st.floats(0, 70), st.integers(1, 150)), min_size=1, 
 seeds = st.integers(0, 2**32)
 
 
-@settings(deadline=None, max_examples=40)
 @given(rate=st.integers(1, 300), arrivals=groups, skew=st.sampled_from([0.0, 0.3, 1.0, 5.0]), seed=seeds)
 def test_no_minute_of_the_provider_sees_more_calls_than_allowed_however_they_arrive(
     rate: int, arrivals: list[tuple[float, int]], skew: float, seed: int
@@ -135,7 +134,6 @@ def test_no_minute_of_the_provider_sees_more_calls_than_allowed_however_they_arr
     assert most_within(60, [(time + random.uniform(0, 0.999 * skew), 1) for time in times]) <= rate
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     tokens=st.none() | st.integers(2_000, 200_000),
     input_tokens=st.none() | st.integers(2_000, 100_000),
@@ -171,7 +169,7 @@ def test_no_minute_of_the_provider_sees_more_tokens_than_allowed(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(rate=st.one_of(st.integers(1, 1199), st.integers(1200, 20_000)), late=st.sampled_from([0.0, 0.05]), seed=seeds)
 @example(rate=1, late=0.05, seed=0)
 @example(rate=2, late=0.0, seed=0)
@@ -186,7 +184,7 @@ def test_a_route_in_need_uses_its_calls_even_when_it_is_woken_late(rate: int, la
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(
     limit=st.integers(100_000, 10_000_000),
     kind=st.sampled_from(["tokens", "input_tokens", "output_tokens"]),

@@ -11,7 +11,7 @@ from itertools import chain, pairwise, repeat
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.orchestrator.lanes.test_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
@@ -848,7 +848,6 @@ scripts = st.lists(st.sampled_from(SAID), max_size=40).map(lambda made: [one() f
 doors = st.builds(Door, scripts, st.integers(0, 1), st.sampled_from([None, None, 30]))
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.lists(doors, min_size=2, max_size=3),
     st.integers(1, 25),

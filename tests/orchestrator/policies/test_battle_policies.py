@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -69,7 +69,6 @@ def spread(counts: Counter[str], names: Sequence[str]) -> int:
 
 
 @pytest.mark.parametrize("policy", BATTLES)
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_battles_are_in_bounds_canonical_and_never_asked_twice(policy: str, data: st.DataObject) -> None:
     models, texts = data.draw(st.integers(2, 8)), data.draw(st.integers(1, 6))

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import PhaseSettings
@@ -82,7 +82,6 @@ def tasks(draw: st.DrawFn) -> tuple[PlanState, int, float]:
 
 
 @pytest.mark.parametrize("policy", CHOOSING)
-@settings(deadline=None, max_examples=50)
 @given(task=tasks(), seed=st.integers(0, 2**32))
 def test_a_plan_is_connected_canonical_without_duplicates_and_within_its_coverage(
     policy: str, task: tuple[PlanState, int, float], seed: int
@@ -99,7 +98,6 @@ def test_a_plan_is_connected_canonical_without_duplicates_and_within_its_coverag
 
 
 @pytest.mark.parametrize("policy", CHOOSING)
-@settings(deadline=None, max_examples=40)
 @given(task=tasks())
 def test_a_plan_without_a_limit_on_coverage_has_exactly_the_number_wanted_or_all_pairs(
     policy: str, task: tuple[PlanState, int, float]
@@ -116,7 +114,6 @@ def test_the_usual_plans_have_exactly_the_number_wanted(policy: str, models: int
 
 
 @pytest.mark.parametrize("policy", CROSSED)
-@settings(deadline=None, max_examples=50)
 @given(task=tasks(), seed=st.integers(0, 2**32), shuffle=st.randoms(use_true_random=False))
 def test_a_seed_means_one_plan_whatever_the_order_of_the_models(
     policy: str, task: tuple[PlanState, int, float], seed: int, shuffle: object
@@ -141,7 +138,6 @@ def test_widest_gap_does_not_depend_on_the_seed() -> None:
     assert take("widest-gap", field(1, 12), 20, seed=1) == take("widest-gap", field(1, 12), 20, seed=2)
 
 
-@settings(deadline=None, max_examples=50)
 @given(task=tasks())
 def test_widest_gap_takes_the_widest_and_only_as_many_joining_matchups_as_needed(
     task: tuple[PlanState, int, float],
@@ -186,7 +182,6 @@ def test_a_plan_is_listed_in_the_order_of_its_ranking() -> None:
 
 
 @pytest.mark.parametrize("policy", CHOOSING)
-@settings(deadline=None, max_examples=50)
 @given(state=elos.filter(lambda given: len(given) > 2).map(named), data=st.data())
 def test_too_few_matchups_to_connect_the_models_are_refused(policy: str, state: PlanState, data: st.DataObject) -> None:
     number = data.draw(st.integers(1, len(state.models) - 2))

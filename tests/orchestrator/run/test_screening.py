@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.clock import VirtualClock
@@ -99,7 +99,6 @@ def mutated(draw: st.DrawFn) -> str:
 
 @pytest.mark.slow
 @given(st.lists(text | spaced | mutated(), min_size=40, max_size=40))
-@settings(deadline=None, max_examples=60)
 def test_whatever_is_suspected_is_a_candidate(texts: list[str]) -> None:
     assert needed(texts) == []
 

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -161,7 +161,6 @@ def test_a_judge_agrees_with_people_as_recorded(shared_data: Path) -> None:
             assert (found.items, found.observed) == (items, pytest.approx(share, abs=1e-4))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30), st.permutations("xyz"))
 def test_neither_names_nor_sides_nor_the_order_of_items_matter(pairs: list[tuple[int, int]], names: list[str]) -> None:
     first, second = np.array(pairs).T

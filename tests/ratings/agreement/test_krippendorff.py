@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -70,7 +70,6 @@ def test_two_observers_as_published() -> None:
     assert found.value == pytest.approx(0.692, abs=5e-4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from([np.nan, 1.0, 2.0, 3.5, 7.0]), min_size=3, max_size=3), min_size=2, max_size=12),
     st.sampled_from(["nominal", "ordinal", "interval"]),

@@ -111,7 +111,7 @@ def test_a_weighted_median_is_that_of_the_values_written_out(values: list[float]
         assert found == pytest.approx(np.median(written)) if written else np.isnan(found)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_neither_the_order_of_models_nor_of_instructions_changes_anything(data: Any) -> None:
     rows = data.draw(st.lists(st.lists(st.integers(1, 4), min_size=4, max_size=4), min_size=1, max_size=6))

@@ -142,7 +142,7 @@ def test_turning_all_verdicts_of_some_judges_only_turns_the_sign_of_their_abilit
     assert turned.ratings.logits * scale == pytest.approx(found.ratings.logits, abs=1e-8)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**31), st.booleans())
 def test_order_of_rows_and_names_and_sides_changes_nothing(seed: int, weighted: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -76,7 +76,7 @@ def test_the_same_seed_draws_the_same_and_another_another() -> None:
     assert not np.array_equal(one, other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans())
 def test_draws_do_not_hang_on_rows_sides_names_codes_or_the_list_of_judges(
     seed: int, kind: Perturbation, extras: bool

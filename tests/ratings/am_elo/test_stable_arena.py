@@ -176,7 +176,7 @@ def test_what_is_not_possible_is_said(arena: Arena) -> None:
         stable_arena(comparisons([0, 1], [1, 0], [1.0, 1.0]))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_who_is_left_out_does_not_hang_on_rows_sides_or_names(arena: Arena, seed: int) -> None:
     data = arena(8, models=6, judges=12, rows=900, against=2)

@@ -146,7 +146,7 @@ def some_ballots(draw: st.DrawFn) -> Ballots:
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(some_ballots())
 def test_votes_are_the_sum_over_ballots_and_pairs(found: Ballots) -> None:
     expected = np.zeros((len(found.models), len(found.models)))
@@ -159,7 +159,7 @@ def test_votes_are_the_sum_over_ballots_and_pairs(found: Ballots) -> None:
     np.testing.assert_allclose(ballot_votes(found).weight, expected, rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(some_ballots())
 def test_pairs_give_the_votes_of_ballots_save_ties_of_two_unranked(found: Ballots) -> None:
     whole = replace_unranked(found)
@@ -185,7 +185,7 @@ def replace_unranked(found: Ballots) -> Ballots:
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.data())
 def test_the_order_of_rows_means_nothing(data: st.DataObject) -> None:
     rows = [
@@ -240,7 +240,7 @@ def test_judgments_of_all_pairs_become_a_ballot_and_others_are_counted(table: Ta
         ballots_from_judgments(merge_orders(table(rows[6:8])))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.permutations("abcd"), min_size=1, max_size=4))
 def test_ballots_survive_the_way_to_pairs_and_back(orders: list[list[str]]) -> None:
     count = len(orders)

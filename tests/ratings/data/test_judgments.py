@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
@@ -184,7 +184,6 @@ def assert_same(one: Judgments, other: Judgments) -> None:
         np.testing.assert_allclose(column, other.features[name], rtol=0, atol=1e-15)
 
 
-@settings(deadline=None, max_examples=60)
 @given(found=tables, data=st.data(), ordered=st.booleans(), merge=st.sampled_from(["mean", "strict", "none"]))
 def test_rows_and_sides_may_come_in_any_order(
     table: Table, found: dict[Any, Any], data: Any, ordered: bool, merge: Any
@@ -197,7 +196,6 @@ def test_rows_and_sides_may_come_in_any_order(
     assert_same(one, merge_orders(turned(battles, sides), merge))
 
 
-@settings(deadline=None, max_examples=60)
 @given(found=tables)
 def test_selected_rows_are_those_of_every_column(table: Table, found: dict[Any, Any]) -> None:
     merged = merge_orders(filled(table, found))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
@@ -140,7 +140,6 @@ tables = st.dictionaries(showings, verdicts, min_size=1, max_size=40).map(
 )
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=tables, data=st.data())
 def test_rows_sides_and_codes_may_come_in_any_order(table: Table, rows: list[tuple[Any, ...]], data: Any) -> None:
     battles = table(rows)
@@ -152,7 +151,6 @@ def test_rows_sides_and_codes_may_come_in_any_order(table: Table, rows: list[tup
         assert same(one, merge_orders(turned(replace(battles, ordered=ordered), sides)))
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=tables)
 def test_every_readable_verdict_counts_once(table: Table, rows: list[tuple[Any, ...]]) -> None:
     judgments = merge_orders(table(rows))
@@ -163,7 +161,6 @@ def test_every_readable_verdict_counts_once(table: Table, rows: list[tuple[Any, 
     assert bool(np.all(judgments.model_a < judgments.model_b))
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=2, max_size=20), big=st.booleans())
 def test_combined_keys_sort_as_their_columns_even_beyond_64_bits(rows: list[tuple[int, ...]], big: bool) -> None:
     scaled = [tuple(value * (2**30 if big else 1) for value in row) for row in rows]

@@ -40,7 +40,7 @@ STORE: dict[str, str] = {}
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(names=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9), min_size=1))
 def test_each_row_gets_its_own_name_in_every_form(form: str, names: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:

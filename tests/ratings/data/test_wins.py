@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -43,7 +43,6 @@ def tables(draw: st.DrawFn) -> Comparisons:
     return comparisons(codes[0], codes[1], y, models=[f"m{code}" for code in range(size)], weight=weight)
 
 
-@settings(deadline=None, max_examples=150)
 @given(data=tables(), sparse=st.booleans())
 def test_every_row_lands_in_its_cell(data: Comparisons, sparse: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -119,7 +118,6 @@ def test_a_first_guess_is_near_the_ratings_and_is_none_where_models_lie_far_apar
     assert not count_matrix(np.zeros((2, 2)), ["a", "b"]).guess().any()
 
 
-@settings(deadline=None, max_examples=50)
 @given(data=tables())
 def test_tables_beyond_the_cache_have_the_same_counts(data: Comparisons) -> None:
     """They are counted another way."""

@@ -133,7 +133,7 @@ def test_only_the_most_influential_of_very_many_instructions_are_refitted() -> N
     assert some.without[0].name in {left.name for left in everything.without[:3]}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_rows_in_another_order_and_turned_sides_change_nothing(seed: int) -> None:
     rows = data(seed % 5)

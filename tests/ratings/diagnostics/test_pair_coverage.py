@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -24,7 +24,6 @@ def parts(size: int, edges: Edges, without: int | None = None) -> int:
     return int(connected_components(graph, directed=False)[0])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.floats(0.2, 0.9))
 def test_bridges_and_hinges_are_those_that_removal_shows(size: int, seed: int, dense: float) -> None:
     rng = np.random.default_rng(seed)

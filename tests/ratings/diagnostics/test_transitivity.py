@@ -38,7 +38,7 @@ def by_hand(wins: np.ndarray, each: int) -> tuple[int, int]:
     return triads, cyclic
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(3, 6), st.integers(0, 10_000))
 def test_triads_are_counted_as_by_hand_in_any_order_of_rows_and_sides(size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

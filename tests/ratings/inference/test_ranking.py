@@ -67,7 +67,7 @@ def test_equal_models_share_the_first_rank_and_the_chance_of_being_best() -> Non
     assert found.best.sum() == pytest.approx(1.0)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), size=st.integers(2, 7))
 def test_bounds_hold_the_rank_and_a_shift_or_another_order_changes_nothing(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)

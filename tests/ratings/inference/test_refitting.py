@@ -39,7 +39,6 @@ def ready(weights: Vector, size: int, *, ridge: float = 0.0, held: tuple[int, ..
     return refits(high, low, weights, weights, start, ridge=ridge, free=free, models=tuple("abcdefgh"[:size]))
 
 
-@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 100_000), size=st.integers(2, 6), mean=st.sampled_from([0.4, 2.0, 50.0]))
 def test_every_column_is_the_plain_refit_or_what_a_vanishing_ridge_tends_to(seed: int, size: int, mean: float) -> None:
     rng = np.random.default_rng(seed)
@@ -73,7 +72,7 @@ def test_ratings_about_a_held_model_are_open_only_where_wins_do_not_bound_them()
     assert found.tolist() == pytest.approx([np.inf, start[1], start[1], -np.inf, np.nan], abs=1e-6, nan_ok=True)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 100_000), ridge=st.sampled_from([0.0, 0.3]), far=st.booleans())
 def test_the_gradient_is_that_of_the_likelihood(seed: int, ridge: float, far: bool) -> None:
     rng = np.random.default_rng(seed)

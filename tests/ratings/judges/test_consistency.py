@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
@@ -170,7 +170,6 @@ def jackknife(matchups: list[dict[str, float]], level: float = 0.95) -> tuple[fl
     return min(max(lo, 0.0), 1.0), min(max(hi, min(floor, 1.0)), 1.0)
 
 
-@settings(deadline=None, max_examples=100)
 @given(rows=tables, data=st.data())
 def test_figures_and_intervals_are_those_of_the_definition(
     table: Table, rows: list[tuple[Any, ...]], data: st.DataObject

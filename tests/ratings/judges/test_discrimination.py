@@ -167,7 +167,7 @@ def test_what_an_instruction_does_to_all_its_verdicts_is_in_the_error() -> None:
     assert clustered == pytest.approx(scatter, rel=0.35)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_order_of_rows_and_sides_do_not_matter(data: st.DataObject) -> None:
     judge, gap, won, item = planted([0.5, 2.0], seed=7, pairs=4, items=3)

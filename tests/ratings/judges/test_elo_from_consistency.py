@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
@@ -94,7 +94,6 @@ def test_a_judge_that_alone_makes_the_line_cannot_be_predicted() -> None:
     assert elo_from_scores(NAMES[:4], [1.0, 1.0, 1.0, 2.0], ELO[:4]).all.mae_left_out is None
 
 
-@settings(deadline=None, max_examples=50)
 @given(order=st.permutations(range(12)), scale=st.floats(0.1, 10), shift=st.floats(-500, 500))
 def test_order_of_judges_and_unit_of_the_score_do_not_matter(order: list[int], scale: float, shift: float) -> None:
     plain = elo_from_scores(NAMES, SCORES, ELO)

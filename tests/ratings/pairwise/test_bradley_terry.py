@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
@@ -94,7 +94,6 @@ def test_judgments_become_counts_with_ties_as_half(table: Table) -> None:
     assert win_counts(some).matrix().tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 
-@settings(deadline=None, max_examples=50)
 @given(wins=connected(), data=st.data())
 def test_gradient_and_information_agree_with_finite_differences(wins: Matrix, data: st.DataObject) -> None:
     size, step = len(wins), 1e-5
@@ -108,7 +107,6 @@ def test_gradient_and_information_agree_with_finite_differences(wins: Matrix, da
         assert information[:, place] == pytest.approx(-bend, abs=1e-5)
 
 
-@settings(deadline=None, max_examples=100)
 @given(wins=connected(), data=st.data())
 def test_a_fit_is_centred_at_its_maximum_and_follows_its_labels(wins: Matrix, data: st.DataObject) -> None:
     size = len(wins)
@@ -192,7 +190,6 @@ def test_many_groups_are_not_all_spelt_out() -> None:
     assert caught.value.groups == tuple((name,) for name in names(40))
 
 
-@settings(deadline=None, max_examples=100)
 @given(beats=st.lists(st.booleans(), min_size=36, max_size=36))
 def test_groups_are_exactly_what_can_be_rated_together(beats: list[bool]) -> None:
     wins = np.array(beats, dtype=np.float64).reshape(6, 6)
@@ -233,7 +230,6 @@ def chained(anchors: dict[str, float] | None = None, ridge: float = 0.0) -> Rati
     return bradley_terry(data, ridge=ridge, anchors=anchors)
 
 
-@settings(deadline=None, max_examples=40)
 @given(wins=connected(), data=st.data())
 def test_the_order_of_rows_and_models_and_sides_do_not_matter(wins: Matrix, data: st.DataObject) -> None:
     size = len(wins)

@@ -69,7 +69,7 @@ def textbook(data: Comparisons, logits: Vector, ridge: float, errors: PairErrors
     return np.asarray(centre @ found @ centre.T)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10_000),
     size=st.integers(2, 6),
@@ -92,7 +92,7 @@ def test_it_is_the_textbook_in_every_gauge(
         assert found.matrix.sum(axis=1) == pytest.approx(0.0, abs=1e-14)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), errors=st.sampled_from(["cluster", "sandwich"]))
 def test_order_of_rows_models_and_sides_does_not_matter(seed: int, errors: PairErrors) -> None:
     data = board(seed)

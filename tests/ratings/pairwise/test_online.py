@@ -64,7 +64,7 @@ def test_the_size_of_a_group_does_not_change_the_draws(monkeypatch: pytest.Monke
     assert online_elo(data, shuffles=30).ratings.logits == pytest.approx(whole.ratings.logits, abs=1e-14)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_neither_row_order_nor_names_nor_sides_matter(seed: int) -> None:
     data, rng = battles(100), np.random.default_rng(seed)

@@ -117,7 +117,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 930 <= held <= 970
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_neither_ballot_order_nor_names_matter_and_a_weight_counts_as_copies(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -285,7 +285,7 @@ def test_an_unranked_rest_has_the_chance_of_all_its_orders() -> None:
     assert top == pytest.approx(sum(np.exp(likelihood(one[None]).log_likelihood(logits)) for one in whole))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_slopes_and_curvature_are_those_of_the_log_likelihood(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def curve(form: str, counts: WinCounts, patch: pytest.MonkeyPatch) -> DensePairs
 
 
 @FORMS
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(size=st.integers(2, 7), seed=st.integers(0, 2**32 - 1))
 def test_gradient_and_information_agree_with_finite_differences(form: str, size: int, seed: int) -> None:
     counts, step = board(size, seed, 0.5), 1e-5

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
@@ -186,7 +186,6 @@ def test_refusals(method: Method) -> None:
 
 
 @METHODS
-@settings(deadline=None, max_examples=60)
 @given(outcomes=st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=6, max_size=6))
 def test_a_finite_maximum_is_found_exactly_when_there_is_one(method: Method, outcomes: list[int]) -> None:
     """Four models, at most one comparison a pair: a linear programme looks for a way to run off."""

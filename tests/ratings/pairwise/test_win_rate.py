@@ -69,7 +69,7 @@ def test_errors_of_rows_on_their_own_by_hand() -> None:
     assert balanced.se[1] == pytest.approx(raw.se[1])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([win_rate, win_rate_balanced]))
 def test_neither_row_order_nor_names_nor_sides_nor_halved_doubles_matter(seed: int, method: type) -> None:
     data, rng = battles(80), np.random.default_rng(seed)

@@ -171,7 +171,7 @@ def test_rows_names_and_units_change_nothing(peer_battles: Make, by_points: Any)
     )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(order=st.permutations(range(3)), seed=st.integers(0, 50))
 def test_new_names_and_sides_change_names_alone(peer_battles: Make, by_points: Any, order: Any, seed: int) -> None:
     battles = peer_battles((0.8, 0.0, -0.8), instructions=8, seed=seed)

@@ -109,7 +109,7 @@ def test_the_noise_of_ratings_by_others_is_in_the_error(peer_battles: Make) -> N
     assert odds_of(few).se > 1.3 * odds_of(judgments).se
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 500))
 def test_derivatives_are_those_of_the_likelihood(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize_scalar
@@ -84,7 +84,6 @@ def test_slope_is_zero_and_the_likelihood_falls_on_either_side() -> None:
     unit=st.sampled_from([1e-6, 1.0, 1e6]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=150, deadline=None)
 def test_order_sides_unit_and_copies_change_nothing(score: Any, human: Any, unit: float, seed: int) -> None:
     found = fit_beta(score, human)
     order = np.random.default_rng(seed).permutation(30)

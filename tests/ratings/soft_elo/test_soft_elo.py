@@ -80,7 +80,7 @@ def test_soft_targets_recover_people_s_scale_where_hard_ones_stretch_it() -> Non
 
 
 @given(seed=st.integers(0, 2**32 - 1), known=st.floats(0.2, 1.0))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_row_order_model_order_sides_and_copies_change_nothing(seed: int, known: float) -> None:
     data, score, human, _ = simulated(80, 4, seed % 1000)
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -36,7 +36,6 @@ def codes(order: tuple[str, ...]) -> list[int]:
     return [int(name[1:]) for name in order]
 
 
-@settings(deadline=None, max_examples=150)
 @given(profiles())
 def test_cost_number_and_mean_places_are_those_of_all_orders_tried(weight: Matrix) -> None:
     found, truth = kemeny_young(named(weight)), tried(weight)
@@ -61,7 +60,6 @@ def test_eight_models_are_as_all_40320_orders_say(seed: int) -> None:
     assert found.position == pytest.approx(truth.position)
 
 
-@settings(deadline=None, max_examples=60)
 @given(profiles(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_models_nor_their_names_matter(weight: Matrix, random: object) -> None:
     size = len(weight)
@@ -76,7 +74,6 @@ def test_neither_the_order_of_models_nor_their_names_matter(weight: Matrix, rand
     assert np.array_equal(found.position, renamed.position, equal_nan=True)
 
 
-@settings(deadline=None, max_examples=60)
 @given(profiles())
 def test_votes_turned_round_turn_the_order_round(weight: Matrix) -> None:
     found, turned = kemeny_young(named(weight)), kemeny_young(named(weight.T.copy()))

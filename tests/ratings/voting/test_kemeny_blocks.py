@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from venire.ratings.voting.kemeny_blocks import blocks, excess_table, order_cost
 SMALL = st.integers(1, 6).flatmap(lambda size: hnp.arrays(np.int64, (size, size), elements=st.integers(0, 3)))
 
 
-@settings(deadline=None, max_examples=80)
 @given(SMALL)
 def test_every_best_order_has_the_blocks_one_after_the_other(counts: NDArray[np.int64]) -> None:
     weight = counts.astype(np.float64)
@@ -27,7 +26,6 @@ def test_every_best_order_has_the_blocks_one_after_the_other(counts: NDArray[np.
         assert [sorted(part) for part in np.split(order, ends)] == [block.tolist() for block in found]
 
 
-@settings(deadline=None, max_examples=60)
 @given(SMALL)
 def test_blocks_cannot_be_split_further(counts: NDArray[np.int64]) -> None:
     """Each cut of a block leaves a model below that has as many votes as one above."""

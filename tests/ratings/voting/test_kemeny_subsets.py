@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from tests.ratings.all_orders import ballots_summed, tournament, tried
 from venire.ratings.voting.kemeny_blocks import MAX_MODELS, Excess, excess_table, optimal_orders, order_cost
 
 
-@settings(deadline=None, max_examples=80)
 @given(st.integers(1, 6).flatmap(lambda size: hnp.arrays(np.int64, (size, size), elements=st.integers(0, 2))))
 def test_they_are_those_of_all_orders_tried(counts: NDArray[np.int64]) -> None:
     table = np.maximum(counts - counts.T, 0).astype(np.float64)

@@ -20,7 +20,7 @@ def bradley_terry_shares(strength: np.ndarray, met: np.ndarray) -> np.ndarray:
     return met * strength[:, None] / (strength[:, None] + strength)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(2, 8))
 def test_time_is_in_proportion_to_strength_whoever_met_whom(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)
@@ -31,7 +31,7 @@ def test_time_is_in_proportion_to_strength_whoever_met_whom(seed: int, size: int
     assert found.score == pytest.approx(strength / strength.sum(), rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(2, 7))
 def test_shares_are_the_limit_of_the_walk_itself(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)

@@ -52,7 +52,7 @@ def test_weighted_medians_by_hand(values: list[float], weight: list[float], medi
     assert weighted_median(np.array(values, dtype=float), np.array(weight, dtype=float)) == median
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rows_and_names_decide_nothing_weights_are_copies_and_turning_all_turns_the_order(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.ratings.data.votes import Votes
@@ -26,7 +26,6 @@ def locked_one_by_one(votes: Votes) -> list[int]:
     return sorted(range(size), key=lambda code: -sum(reaches(code, other) for other in range(size)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(2, 6))
 def test_margins_that_differ_are_locked_one_by_one(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,14 +6,13 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.ratings.elections import SCHULZE_45, election, elections
 from venire.ratings.data.votes import Votes
 from venire.ratings.voting.rules import levels, margins, schulze, strongest_paths
 
 
-@settings(max_examples=40, deadline=None)
 @given(votes=elections(models=5))
 def test_strongest_paths_are_those_of_all_paths(votes: Votes) -> None:
     level, size = levels(votes), len(votes.models)

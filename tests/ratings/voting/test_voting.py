@@ -49,7 +49,7 @@ def smith(votes: Votes) -> set[int]:
     return min(found, key=len)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(votes=elections(), seed=st.integers(0, 1000))
 @each
 def test_codes_and_names_decide_nothing(method: Method, votes: Votes, seed: int) -> None:
@@ -57,7 +57,7 @@ def test_codes_and_names_decide_nothing(method: Method, votes: Votes, seed: int)
     assert method(relabelled(votes, place)).position[place] == pytest.approx(method(votes).position, nan_ok=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(votes=elections(), scale=st.sampled_from([1e-9, 3.0, 1e12]))
 @each
 def test_what_a_vote_weighs_in_all_decides_nothing(method: Method, votes: Votes, scale: float) -> None:
@@ -65,7 +65,7 @@ def test_what_a_vote_weighs_in_all_decides_nothing(method: Method, votes: Votes,
     assert scaled.position == pytest.approx(method(votes).position, nan_ok=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(votes=elections())
 @each
 def test_an_order_is_what_it_says(method: Method, votes: Votes) -> None:
@@ -83,7 +83,6 @@ def test_an_order_is_what_it_says(method: Method, votes: Votes) -> None:
     assert found.optimal_orders is None
 
 
-@settings(max_examples=40, deadline=None)
 @given(votes=elections(), winner=st.integers(0, 4))
 @pytest.mark.parametrize("method", CONDORCET)
 def test_who_beats_every_other_comes_first_alone(method: Method, votes: Votes, winner: int) -> None:
@@ -95,7 +94,6 @@ def test_who_beats_every_other_comes_first_alone(method: Method, votes: Votes, w
         assert method(Votes(votes.models, weight.T)).position[code] == len(votes.models)
 
 
-@settings(max_examples=40, deadline=None)
 @given(votes=elections())
 @pytest.mark.parametrize("method", SMITH)
 def test_the_smallest_set_that_beats_all_others_comes_before_them(method: Method, votes: Votes) -> None:
@@ -105,7 +103,6 @@ def test_the_smallest_set_that_beats_all_others_comes_before_them(method: Method
     assert all(found.position[one] < found.position[other] for one in inside for other in outside)
 
 
-@settings(max_examples=40, deadline=None)
 @given(votes=elections(), raised=st.integers(0, 4), past=st.integers(0, 4), by=st.sampled_from([0.25, 1.0, 5.0]))
 @each
 def test_a_sole_winner_that_gains_votes_stays_the_winner(
@@ -122,7 +119,7 @@ def test_a_sole_winner_that_gains_votes_stays_the_winner(
     assert method(Votes(votes.models, weight)).position[up] == 1.0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(votes=elections())
 @pytest.mark.parametrize("method", [borda, copeland, ranked_pairs, schulze])
 def test_votes_turned_around_turn_the_order_around(method: Method, votes: Votes) -> None:

@@ -451,7 +451,7 @@ def test_planning_consumes_the_stream_at_most_ten_thousand_ahead_of_the_store(ho
     assert house.one("select count(*), count(distinct ordinal), count(distinct trial) from plan") == (50_000,) * 3
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

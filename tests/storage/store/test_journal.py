@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from venire.arena.budgets import Amount
@@ -59,7 +59,6 @@ def found(store: Path) -> LeftBehind:
     return left
 
 
-@settings(max_examples=50, deadline=None)
 @given(calls=st.lists(CALL, max_size=40))
 def test_what_is_announced_is_read_back(tmp_path_factory: pytest.TempPathFactory, calls: list[Announcement]) -> None:
     store = tmp_path_factory.mktemp("j") / "s.duckdb"
@@ -128,7 +127,6 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(groups=st.lists(ROWS, max_size=4), cut=st.integers(0, 400))
 def test_rows_that_the_store_could_not_take_are_read_back_and_a_torn_group_ends_them(
     tmp_path_factory: pytest.TempPathFactory, groups: list[Any], cut: int

@@ -125,7 +125,7 @@ def test_ballots_are_known_by_their_columns(write: Write) -> None:
         read_ballots(write("model,rank", "a,1"), {"place": "rank"})
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), below=st.booleans())
 def test_a_table_reads_as_the_same_columns_do(write: Write, data: st.DataObject, below: bool) -> None:
     """The table is read in SQL, columns are in arrays: two ways to one form."""

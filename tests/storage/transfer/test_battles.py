@@ -64,7 +64,7 @@ def test_judges_and_instructions_are_sorted_by_name(tmp_path: Path) -> None:
 names = st.text("ab_é猫'\" ", min_size=1, max_size=3).map(str.strip).filter(bool)
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(names, names, st.sampled_from([1, 0, -1, None])), min_size=1, max_size=30))
 def test_codes_lead_back_to_the_rows(tmp_path: Path, rows: list[tuple[str, str, int | None]]) -> None:
     rows = [row for row in rows if row[0] != row[1]] or [("a", "b", 1)]

@@ -65,7 +65,9 @@ def test_the_reply_a_schema_and_every_message_take_their_part_of_the_context() -
 
 
 @pytest.mark.parametrize("policy", TRUNCATIONS)
-@pytest.mark.parametrize("protocol", ["two-stage", "criteria", "binary", "five-point", "direct", "echo", "listwise"])
+@pytest.mark.parametrize(
+    "protocol", [name for name, one in PROTOCOLS.items() if one.prompts and not one.needs_reference]
+)
 def test_what_is_cut_fits_is_marked_and_says_how_much_is_missing(
     say: Say, material: Make, protocol: str, policy: str
 ) -> None:

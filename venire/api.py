@@ -123,13 +123,14 @@ def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = Fa
     from venire.forecasts.plan import plan_document
 
     with Session(resolve(campaign), amend=amend, spends=True) as session:
-        document = plan_document(session)
+        forecast = session.forecast()
+        document = plan_document(session, forecast)
         return CampaignPlan(
             session.campaign.name,
             tuple(session.planned.design.models),
             session.planned.trials,
-            session.progress.missing,
-            session.forecast(),
+            forecast.progress.missing,
+            forecast.judges,
             tuple(document["warnings"]),
             document,
         )

@@ -22,7 +22,7 @@ from venire.arena.wording import few
 from venire.configs.loading import difference, resolve
 from venire.embedded import Embedded, data_tables, is_embedded
 from venire.orchestrator.costs.coverage import read_funds
-from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
+from venire.orchestrator.costs.forecast import Forecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.ray_cluster import cluster_of
 from venire.orchestrator.lanes.routes import route_name
@@ -87,7 +87,7 @@ class Session:
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
-            print(session.forecast())
+            print(session.forecast().whole)
             summary = session.run()
     """
 
@@ -241,8 +241,8 @@ class Session:
             f"{self._command(before)}"
         )
 
-    def forecast(self) -> tuple[JudgeForecast, ...]:
-        """The remaining work by judge, with its cost."""
+    def forecast(self) -> Forecast:
+        """What is done and paid, and the remaining work by judge, with its cost."""
         return forecast(self.store, self.planned, self._asked_at)
 
     def forecast_long(self) -> tuple[LongForecast, ...]:

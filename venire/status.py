@@ -7,7 +7,7 @@ A status is a document of plain values, since the process that owns a store send
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from venire.storage.store.recovery import recovered
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
-    from venire.orchestrator.costs.forecast import JudgeForecast
+    from venire.orchestrator.costs.forecast import Forecast
 
 MIN_INSTRUCTIONS = 20
 """As in `ratings.design.stopping`, which imports scipy: with fewer, errors by instruction are too uncertain."""
@@ -156,18 +156,16 @@ class _KeptForecast:
     high: int
 
 
-def keep_forecast(store: Store, campaign: int, forecast: Callable[[], Sequence[JudgeForecast]]) -> None:
+def keep_forecast(store: Store, campaign: int, forecast: Forecast) -> None:
     """Store the expected cost of the rest of a plan, unless an earlier run of this plan did so.
 
     Raises StoreError if the store cannot be written.
     """
-    progress = frames.progress(store, campaign)
+    progress, whole = forecast.progress, forecast.whole
     if not progress.missing or store.read("first_forecast", campaign=campaign):
         return
-    rows = forecast()
-    low, expected, high = (sum(getattr(row, name) for row in rows) for name in ("low", "expected", "high"))
-    done, spent = progress.planned - progress.missing, frames.campaign_spending(store, campaign).nano
-    detail = json.dumps(asdict(_KeptForecast(progress.missing, done, spent, low, expected, high)))
+    done, spent = progress.planned - progress.missing, forecast.spending.nano
+    detail = json.dumps(asdict(_KeptForecast(progress.missing, done, spent, whole.low, whole.expected, whole.high)))
     with store.commit() as commit:
         commit.run(
             "insert_event",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,12 +15,16 @@ from venire.orchestrator.costs.call_cost import CallCost, call_costs
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import trial_states, usage
 from venire.storage.plans.usage import OnRecord
+from venire.storage.read import frames
+from venire.storage.read.frames import CampaignSpending, Progress
 from venire.storage.store.store import Store
 
 _WORD = "so "
 """A token."""
 
 _FENCE = 16 * "0"
+
+_SUMMED = ("trials", "calls", "input_tokens", "output_tokens", "low", "expected", "high", "most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,23 @@ class JudgeForecast:
     """What answered calls cost on record over what their tokens cost at the price; None without any, or for nothing."""
 
 
+def in_all(rows: Iterable[JudgeForecast]) -> JudgeForecast:
+    """The sums over some judges: of low and high as if all of them erred to one side, and of no time."""
+    rows = list(rows)
+    sums: dict[str, int] = {name: sum(getattr(row, name) for row in rows) for name in _SUMMED}
+    return JudgeForecast("in all", **sums, seconds=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What of a plan is done and paid, and what the rest is expected to take: by judge, and in all."""
+
+    judges: tuple[JudgeForecast, ...]
+    whole: JudgeForecast
+    progress: Progress
+    spending: CampaignSpending
+
+
 @dataclass(frozen=True, slots=True)
 class LongForecast:
     """How many of the trials left for one judge will not fit its context (None: not known), and what is done then."""
@@ -62,21 +83,23 @@ class LongForecast:
     policy: str
 
 
-def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> tuple[JudgeForecast, ...]:
+def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> Forecast:
     """The forecast for every judge, for what is not settled yet (of a part of the plan: of that), as if it had no
     replies on record."""
-    calls = call_costs(store, planned.judges, prices)
-    pending = trial_states.pending_texts(store, planned.id, planned.referenced, only=planned.only)
-    left = {row.respondent: row for row in pending}
-    found = []
+    progress = frames.progress(store, planned.id, planned.only)
+    calls, left = call_costs(store, planned.judges, prices), {}
+    if progress.missing:
+        pending = trial_states.pending_texts(store, planned.id, planned.referenced, only=planned.only)
+        left = {row.respondent: row for row in pending}
+    rows = []
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)
         trials, characters = (row.trials, row.characters) if row is not None else (0, 0)
         if judge.name in calls:
-            found.append(judge_forecast(calls[judge.name], trials, characters))
+            rows.append(judge_forecast(calls[judge.name], trials, characters))
         else:
-            found.append(JudgeForecast(judge.name, trials, trials, 0, 0, 0, 0, 0, 0, None))
-    return tuple(found)
+            rows.append(JudgeForecast(judge.name, trials, trials, 0, 0, 0, 0, 0, 0, None))
+    return Forecast(tuple(rows), in_all(rows), progress, frames.campaign_spending(store, planned.id))
 
 
 def judge_forecast(cost: CallCost, trials: int, characters: int) -> JudgeForecast:

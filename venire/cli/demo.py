@@ -50,7 +50,7 @@ def demo(
     _start_anew(campaign)
     with Session(campaign) as session:
         screen.print(f"venire demo  in {folder}/\n")
-        show_plan(screen, session)
+        show_plan(screen, session, session.forecast())
         code = show_outcome(session, screen, Embedded(speed, even_faults(0.05)))
         show_next_steps(screen, folder, campaign)
     raise typer.Exit(code)

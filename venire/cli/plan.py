@@ -57,14 +57,15 @@ def plan(
             ask = None if yes else _agree_to_pilot
             environ = environment(env_file)
             code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, agree=ask, environ=environ)]
-        intervals = plan_intervals(session)
+        forecast = session.forecast()
+        intervals = plan_intervals(session, forecast)
         if as_json:
-            document = plan_document(session) | {"widths": intervals_document(intervals)}
+            document = plan_document(session, forecast) | {"widths": intervals_document(intervals)}
             why = {"explain": explanation(reasons(session), design_limit(session, intervals))} if explain else {}
             write_json(document | why)
         else:
             screen = console()
-            show_plan(screen, session)
+            show_plan(screen, session, forecast)
             show_intervals(screen, intervals)
             if explain:
                 show_reasons(screen, reasons(session), design_limit(session, intervals))

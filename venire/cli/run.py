@@ -174,10 +174,11 @@ def ask_missing(
     screen = console(stderr=True)
     if start.retry_failed and (cleared := session.retry_failed()):
         screen.print(f"{cleared} failed steps will be tried again")
-    show_plan(screen, session)
+    forecast = session.forecast()
+    show_plan(screen, session, forecast)
     if session.crew is not None:
         screen.print(session.crew.description)
     agree(session, yes=start.yes)
     if not session.campaign.writes:
-        keep_forecast(session.store, session.planned.id, session.forecast)
+        keep_forecast(session.store, session.planned.id, forecast)
     return show_outcome(session, screen, embedded, observers, environ=environ, guard=guard, polling=polling)

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venire.arena.battles import Battles
+from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
 from venire.arena.records import RECORDED
-from venire.orchestrator.costs.forecast import JudgeForecast
+from venire.orchestrator.costs.forecast import Forecast
 from venire.orchestrator.planning.design_space import DesignSpace, policy_state
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments, merge_orders
@@ -34,6 +36,7 @@ from venire.ratings.design.priors import PriorRatings, prior_ratings
 from venire.session import Session
 from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
+from venire.storage.read.frames import CampaignSpending
 
 _TIMES = (0.5, 1.0, 2.0, 4.0)
 WANTED_HALF_WIDTHS = (50.0, 25.0, 15.0)
@@ -124,7 +127,7 @@ class PlanIntervals:
         }
 
 
-def plan_intervals(session: Session) -> PlanIntervals | str | None:
+def plan_intervals(session: Session, forecast: Forecast) -> PlanIntervals | str | None:
     """The widths of a session's plan; a sentence where they cannot be estimated, None for a plan without pairs.
 
     Verdicts so far serve as the pilot: they provide ratings, ties, flips and the noise that judgments share.
@@ -134,14 +137,16 @@ def plan_intervals(session: Session) -> PlanIntervals | str | None:
     planned = planned_battles(session.store, session.planned.id)
     if not len(planned.battles):
         return None
-    judged, rows, standing = _judged(session), session.forecast(), session.progress
-    elo = frames.elos(session.store)
+    verdicts, elo = frames.battles(session.store, session.planned.id), frames.elos(session.store)
+    judged, progress = _judged(session, verdicts), forecast.progress
     default = DEFAULT_EFFECT if session.campaign.plan.orders == "both" else DEFAULT_EFFECT_ONE_ORDER
-    done = standing.planned - standing.missing
-    a_trial = _each(session, rows)
-    a_battle = standing.planned / len(planned.battles)
-    so_far = _estimates(session, prior_ratings(planned.models, judged, elo))
-    more = remaining_battles(session, so_far, _affordable(session, a_trial, done, standing.planned, a_battle))
+    done = progress.planned - progress.missing
+    each = _each(session, forecast)
+    payable = _payable(session.campaign.budget, forecast.spending, each)
+    a_battle = progress.planned / len(planned.battles)
+    so_far = _estimates(session, verdicts, prior_ratings(planned.models, judged, elo))
+    affordable = None if payable == np.inf else max(0.0, (payable - progress.missing) / a_battle)
+    more = remaining_battles(session, so_far, affordable)
     models, battles, often = _whole(planned, more, session.planned.design.models)
     found, effect = prior_ratings(models, judged, elo), default
     if judged is not None:
@@ -160,16 +165,26 @@ def plan_intervals(session: Session) -> PlanIntervals | str | None:
         )
     except InputError as error:
         return f"no widths can be expected: {error}"
-    trials = standing.planned + round(a_battle * float(more.weight.sum()))
+    trials = progress.planned + round(a_battle * float(more.weight.sum()))
     counts = np.zeros((len(models),) * 2)
     np.add.at(counts, (battles[:, 0], battles[:, 1]), often)
-    paid = session.spending.nano
-    covered = _covered(session, a_trial, done, trials)
+    covered = min(1.0, (done + payable) / max(1, trials))
     many = round(float(often.sum()))
     size = len(models)
     largest = np.inf if widths.grows else size * (size - 1) / 2 * len(session.planned.design.instructions) / many
     return PlanIntervals(
-        widths, many, trials, done, paid, a_trial.nano, covered, found, effect, counts, more, float(largest)
+        widths,
+        many,
+        trials,
+        done,
+        forecast.spending.nano,
+        each.nano,
+        covered,
+        found,
+        effect,
+        counts,
+        more,
+        float(largest),
     )
 
 
@@ -187,20 +202,18 @@ class _Trial:
     tokens: float
 
 
-def _each(session: Session, rows: Sequence[JudgeForecast]) -> _Trial:
+def _each(session: Session, forecast: Forecast) -> _Trial:
     """From the forecast of the remaining trials; if none remain, from all trials paid so far, under any plan."""
-    left = sum(row.trials for row in rows)
-    if left:
-        tokens = sum(row.input_tokens + row.output_tokens for row in rows)
-        return _Trial(sum(row.expected for row in rows) / left, sum(row.calls for row in rows) / left, tokens / left)
+    rest, paid, many = forecast.whole, forecast.spending, forecast.whole.trials
+    if many:
+        return _Trial(rest.expected / many, rest.calls / many, (rest.input_tokens + rest.output_tokens) / many)
     ((trials,),) = session.store.read("trials_paid", campaign=session.planned.id)
-    paid, many = session.spending, max(1, trials)
+    many = max(1, trials)
     return _Trial(paid.nano / many, paid.calls / many, (paid.input_tokens + paid.output_tokens) / many)
 
 
-def _payable(session: Session, each: _Trial) -> float:
+def _payable(limits: BudgetSettings, paid: CampaignSpending, each: _Trial) -> float:
     """The expected number of further trials within the campaign's own limits; judges' limits are ignored."""
-    limits, paid = session.campaign.budget, session.spending
     asked = (
         (limits.money, paid.nano, each.nano),
         (limits.calls, paid.calls, each.calls),
@@ -210,25 +223,13 @@ def _payable(session: Session, each: _Trial) -> float:
     return min(left, default=np.inf)
 
 
-def _affordable(session: Session, each: _Trial, done: int, planned: int, a_battle: float) -> float | None:
-    """Number of battles beyond the planned battles that the budget covers; None: unlimited."""
-    more = _payable(session, each) - (planned - done)
-    return None if more == np.inf else max(0.0, more / a_battle)
-
-
-def _covered(session: Session, each: _Trial, done: int, trials: int) -> float:
-    """The share of a plan that the budget covers, finished trials included."""
-    return min(1.0, (done + _payable(session, each)) / max(1, trials))
-
-
-def _estimates(session: Session, found: PriorRatings) -> Estimates | None:
+def _estimates(session: Session, verdicts: Battles, found: PriorRatings) -> Estimates | None:
     """The estimates from verdicts for adaptive policies; None without verdicts, or where a reference is used."""
     if found.source != "verdicts":
         return None
     from venire.feedback import RatingFeedback
 
-    models = session.planned.design.models
-    return RatingFeedback(models, StopSettings()).estimate(frames.battles(session.store, session.planned.id))
+    return RatingFeedback(session.planned.design.models, StopSettings()).estimate(verdicts)
 
 
 def _whole(
@@ -248,9 +249,8 @@ def _whole(
     return models, np.concatenate([before, battles]), np.concatenate([often, more.weight])
 
 
-def _judged(session: Session) -> Judgments | None:
+def _judged(session: Session, verdicts: Battles) -> Judgments | None:
     """The judgments so far, only those with both orders readable if both are asked; None without any."""
-    verdicts = frames.battles(session.store, session.planned.id)
     if not len(verdicts.label):
         return None
     data = merge_orders(verdicts)

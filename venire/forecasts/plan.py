@@ -15,6 +15,7 @@ from venire.arena.planning import JudgeHabit
 from venire.arena.records import Matchup
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanIntervals
+from venire.orchestrator.costs.forecast import Forecast
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign
 from venire.orchestrator.planning.design_space import DesignSpace
 from venire.prices import price_warnings
@@ -26,8 +27,8 @@ from venire.storage.plans import plans
 _MAX_REASONS = 20
 
 
-def plan_document(session: Session) -> dict[str, Any]:
-    """The plan as plain values."""
+def plan_document(session: Session, forecast: Forecast) -> dict[str, Any]:
+    """The plan as plain values, with what the rest of it will take."""
     chosen = session.planned.design
     return {
         "campaign": session.campaign.name,
@@ -40,10 +41,10 @@ def plan_document(session: Session) -> dict[str, Any]:
         "equal_texts": session.planned.equal_texts,
         "recorded": [asdict(one) for one in chosen.recorded],
         "warnings": list(plan_warnings(session)),
-        "progress": asdict(session.progress) | {"missing": session.progress.missing},
-        "judges": [asdict(row) for row in session.forecast()],
+        "progress": asdict(forecast.progress) | {"missing": forecast.progress.missing},
+        "judges": [asdict(row) for row in forecast.judges],
         "too_long": [asdict(row) for row in session.forecast_long()],
-        "spent": session.spending.nano,
+        "spent": forecast.spending.nano,
     }
 
 

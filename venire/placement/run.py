@@ -64,14 +64,14 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
 
     Raises InputError for a budget that does not cover one battle, and where no limit ends the placement.
     """
-    settings, rows = prepared.settings, session.forecast()
-    paid, left, settled = session.spending.nano, session.progress.missing, session.progress.settled
+    settings, forecast = prepared.settings, session.forecast()
+    paid, left, settled = forecast.spending.nano, forecast.progress.missing, forecast.progress.settled
     if not left:
         return None
     planned = session.planned
     battles = max(1, sum(one.design.size for one in planned.rounds))
     trials = planned.trials / battles  # per battle, those on the board included
-    calls, each = (sum(getattr(row, name) for row in rows) * trials / left for name in ("calls", "expected"))
+    calls, each = (number * trials / left for number in (forecast.whole.calls, forecast.whole.expected))
     if not calls:
         return None
     affordable = None if settings.money is None or not each else int((settings.money - paid) // each)
@@ -83,7 +83,7 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
     there_are = (len(planned.design.models) - 1) * len(planned.design.instructions)
     limits = (affordable, settings.battles, there_are)  # the first limit reached ends it
     asked = max(0, min(one for one in limits if one is not None))
-    judged = max(round(settled / trials), round(prepared.already / len(rows)))
+    judged = max(round(settled / trials), round(prepared.already / len(forecast.judges)))
     half = expected_half_width(prepared.board, settings, max(1, asked + judged))
     return PlacementForecast(calls, each, asked, judged > 0, half)
 

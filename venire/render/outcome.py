@@ -333,7 +333,7 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
     if summary.stopped is not None:  # between two rounds, with nothing left half judged
         return
     screen.print(f"\nstopped by the budget: {whole.missing:,} of {whole.planned:,} trials are missing")
-    for row in session.forecast():
+    for row in session.forecast().judges:
         if not row.trials:
             continue
         why = summary.unaffordable.get(row.judge, "not asked")
@@ -362,9 +362,8 @@ def run_pilot(
     session.planned = replace(whole, only=frozenset(trials.tolist()))
     try:
         if agree is not None:
-            rows = session.forecast()
-            expected, most = (sum(getattr(row, name) for row in rows) for name in ("expected", "most"))
-            agree(f"{len(trials):,} trials of the plan, about {money(expected)}, at most about {money(most)}")
+            cost = session.forecast().whole
+            agree(f"{len(trials):,} trials of the plan, about {money(cost.expected)}, at most about {money(cost.most)}")
         with progress(screen) as show:
             summary = session.run(
                 environ=environ,

@@ -17,7 +17,7 @@ from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
 from venire.judges import PROTOCOLS, REASONS_TOKENS
 from venire.judges.providers.vendors import price_table
 from venire.orchestrator.costs.call_cost import LEVEL
-from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast
+from venire.orchestrator.costs.forecast import Forecast, JudgeForecast, LongForecast
 from venire.orchestrator.designs import PlannedCampaign, Replayed
 from venire.orchestrator.planning.respondents import generation
 from venire.orchestrator.planning.sharding import Shard
@@ -45,15 +45,15 @@ _UNITS = (
 )
 
 
-def show_plan(screen: Console, session: Session) -> None:
+def show_plan(screen: Console, session: Session, forecast: Forecast) -> None:
     """What is planned, what is left of it, and what that will cost."""
-    planned, chosen, progress = session.planned, session.planned.design, session.progress
+    planned, chosen, progress = session.planned, session.planned.design, forecast.progress
     settings = session.campaign.plan.phases[0]
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     if session.campaign.pair_judges:
         screen.print(_UNITS, style="dim")
     if session.takeover is not None:
-        _show_shard(screen, session, session.takeover)
+        _show_shard(screen, session, session.takeover, progress.planned)
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
     wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
     if session.campaign.pair_judges and (settings.matchups or 0) > possible:
@@ -81,11 +81,11 @@ def show_plan(screen: Console, session: Session) -> None:
     if progress.settled or progress.failed:
         screen.print(
             f"on record: {progress.settled:,} settled, {progress.failed:,} failed, {progress.missing:,} missing; "
-            f"{format_spending(asdict(session.spending))}"
+            f"{format_spending(asdict(forecast.spending))}"
         )
     if not progress.missing:
         return
-    show_forecast(screen, session.forecast(), session.role)
+    _show_forecast(screen, forecast, session.role)
     campaign = session.campaign
     _show_waves(screen, campaign)
     budget = [campaign.budget.texts() or "none"]
@@ -96,12 +96,12 @@ def show_plan(screen: Console, session: Session) -> None:
     _show_long_forecast(screen, session.forecast_long())
 
 
-def _show_shard(screen: Console, session: Session, has: Takeover) -> None:
+def _show_shard(screen: Console, session: Session, has: Takeover, trials: int) -> None:
     """Which part of a divided campaign is asked, with whose budgets and limits."""
     shard, whole = has.shard, session.whole.store
     and_taken = "".join(f" and what shard {number} has left" for number in sorted((*has.taken, *has.absent)))
     screen.print(
-        f"shard {shard.number} of {shard.of}{and_taken}: {session.progress.planned:,} of these trials, into "
+        f"shard {shard.number} of {shard.of}{and_taken}: {trials:,} of these trials, into "
         f"{plain(session.campaign.store.name)}, with {has.part} of budgets and limits"
         + (f"; of these budgets {money(has.spent)} are spent by those that were taken over" if has.taken else "")
     )
@@ -247,14 +247,14 @@ def _of_phase(phase: PhaseSettings) -> str:
     return f"{phase.policy}{about}, {many}, in rounds of {phase.round:,}"
 
 
-def show_forecast(screen: Console, rows: Sequence[JudgeForecast], asked: str) -> None:
+def _show_forecast(screen: Console, forecast: Forecast, asked: str) -> None:
     """Calls, tokens, money and time by judge, and what these figures were learnt from; `asked` heads the names."""
     head = (asked, "trials", "calls", "tokens in", "tokens out", "low", "expected", "high", "at most", "time")
-    cells = [_cells(row) for row in rows]
-    if len(rows) > 1:
-        cells.append(_in_all(rows))
+    cells = [(*_cells(row), _time(row)) for row in forecast.judges]
+    if len(cells) > 1:
+        cells.append((*_cells(forecast.whole), ""))
     tabulate(screen, head, cells, unless_all=money(0))
-    for sentence in _notes(rows):
+    for sentence in _notes(forecast.judges):
         screen.print(sentence, style="dim")
 
 
@@ -267,25 +267,9 @@ def _calls_a_trial(rows: Sequence[JudgeForecast]) -> str:
 
 
 def _cells(row: JudgeForecast) -> tuple[str, ...]:
-    return (plain(row.judge), *_figures(_counts(row), _prices(row)), _time(row))
-
-
-def _in_all(rows: Sequence[JudgeForecast]) -> tuple[str, ...]:
-    """Sums: of the lows and highs, as if all judges erred to one side."""
-    counts, prices = (map(sum, zip(*map(of, rows), strict=True)) for of in (_counts, _prices))
-    return ("in all", *_figures(tuple(counts), tuple(prices)), "")
-
-
-def _counts(row: JudgeForecast) -> tuple[int, ...]:
-    return (row.trials, row.calls, row.input_tokens, row.output_tokens)
-
-
-def _prices(row: JudgeForecast) -> tuple[int, ...]:
-    return (row.low, row.expected, row.high, row.most)
-
-
-def _figures(counts: tuple[int, ...], prices: tuple[int, ...]) -> tuple[str, ...]:
-    return (*(f"{count:,}" for count in counts), *map(money, prices))
+    counts = (row.trials, row.calls, row.input_tokens, row.output_tokens)
+    prices = (row.low, row.expected, row.high, row.most)
+    return (plain(row.judge), *(f"{count:,}" for count in counts), *map(money, prices))
 
 
 def _time(row: JudgeForecast) -> str:

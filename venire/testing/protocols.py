@@ -156,12 +156,12 @@ def _check_plan(name: str, entry: ProtocolEntry, session: Session, models: int) 
     assert len(pending) == trials, f"{name}: {len(pending)} trials are planned, not {trials}"
     sizes = {len(one.shown) for one in load(session.store, pending)}
     assert sizes == {entry.shape.size(models)}, f"{name}: its trials show {sizes} completions"
-    (forecast,), (long,) = session.forecast(), session.forecast_long()
+    forecast, (long,) = session.forecast(), session.forecast_long()
     calls = trials * len(entry.expects)
-    assert forecast.calls == calls, f"{name}: {forecast.calls} calls are forecast, not {calls}"
+    assert forecast.whole.calls == calls, f"{name}: {forecast.whole.calls} calls are forecast, not {calls}"
     assert not long.too_long, f"{name}: {long.too_long} trials are forecast to be too long for their judge"
     with redirect_stdout(StringIO()) as printed:
-        show_plan(console(), session)
+        show_plan(console(), session, forecast)
     assert f"= {trials:,} trials" in printed.getvalue(), f"{name}: its plan is printed as {printed.getvalue()!r}"
 
 

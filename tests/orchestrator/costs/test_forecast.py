@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -63,11 +64,11 @@ def judge(name: str, max_tokens: int = 400, rate: int | None = None, **options: 
 
 
 def planned(store: Store, *judges: JudgeSettings) -> PlannedCampaign:
-    plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
+    plan, settings = PlanSettings((PhaseSettings("all-pairs", matchups=None),)), json.dumps({"judge": repr(judges)})
     return plan_campaign(
         store,
         CampaignSettings(
-            "c", 1, Path("c.toml"), store.path, DataSettings(), plan, judges, BudgetSettings(), "", repr(judges)
+            "c", 1, Path("c.toml"), store.path, DataSettings(), plan, judges, BudgetSettings(), "", settings
         ),
     )
 
@@ -88,7 +89,7 @@ def settle(store: Store, campaign: PlannedCampaign, trials: list[int], failed: l
 
 
 def test_the_forecast_of_a_tiny_plan_is_what_one_works_out_by_hand(store: Store) -> None:
-    (found,) = forecast(store, planned(store, judge("j", rate=30)), {"j": PRICE})
+    (found,) = forecast(store, planned(store, judge("j", rate=30)), {"j": PRICE}).judges
     shown = 4 * (TEXTS + FRAME) // 4  # four trials, four characters a token
     reasons = 4 * REASONS_TOKENS
     tokens_in, tokens_out = 2 * shown + reasons, reasons + 4 * 4  # the second call shows the reasons of the first
@@ -111,7 +112,7 @@ def test_the_forecast_of_a_tiny_plan_is_what_one_works_out_by_hand(store: Store)
 
 
 def test_short_replies_and_no_repair_cost_less(store: Store) -> None:
-    (found,) = forecast(store, planned(store, judge("j", 100, repair="0")), {"j": PRICE})
+    (found,) = forecast(store, planned(store, judge("j", 100, repair="0")), {"j": PRICE}).judges
     shown = TEXTS + FRAME
     assert found.input_tokens == 2 * shown + 4 * 100
     assert found.output_tokens == 4 * 100 + 4 * 4
@@ -122,7 +123,7 @@ def test_short_replies_and_no_repair_cost_less(store: Store) -> None:
 def test_judges_come_by_name_each_at_its_own_price_and_a_free_one_costs_nothing(store: Store) -> None:
     made = planned(store, judge("paid"), judge("free"), judge("dear"))
     dear = TokenPrice(2 * PRICE.input, 2 * PRICE.output)
-    by_judge = forecast(store, made, {"paid": PRICE, "free": FREE, "dear": dear})
+    by_judge = forecast(store, made, {"paid": PRICE, "free": FREE, "dear": dear}).judges
     assert [one.judge for one in by_judge] == ["dear", "free", "paid"]
     twice, nothing, once = by_judge
     assert (nothing.expected, nothing.most) == (0, 0)
@@ -136,14 +137,14 @@ def test_what_is_settled_or_failed_is_no_longer_counted(store: Store) -> None:
     prices = {"j": PRICE, "k": PRICE}
     mine, other = sorted(made.judges, key=lambda number: made.judges[number].name)
     left = trial_states.pending_trials(store, made.id).of(mine).trials.tolist()
-    before = forecast(store, made, prices)
+    before = forecast(store, made, prices).judges
     settle(store, made, left[:2], left[2:3])
-    first, second = forecast(store, made, prices)
+    first, second = forecast(store, made, prices).judges
     assert (first.trials, first.calls, first.seconds) == (1, 2, 2.0)
     assert first.input_tokens == before[0].input_tokens // 4
     assert second == before[1]
     settle(store, made, left[3:] + trial_states.pending_trials(store, made.id).of(other).trials.tolist(), [])
-    for one in forecast(store, made, prices):
+    for one in forecast(store, made, prices).judges:
         assert (one.trials, one.calls, one.low, one.expected, one.high, one.most, one.seconds) == (
             0,
             0,
@@ -158,9 +159,9 @@ def test_what_is_settled_or_failed_is_no_longer_counted(store: Store) -> None:
 def test_a_pardoned_failure_is_counted_again(store: Store) -> None:
     made = planned(store, judge("j"))
     settle(store, made, [], trial_states.pending_trials(store, made.id).trials.tolist()[:1])
-    assert forecast(store, made, {"j": PRICE})[0].trials == 3
+    assert forecast(store, made, {"j": PRICE}).judges[0].trials == 3
     plans.clear_failures(store, made.id)
-    assert forecast(store, made, {"j": PRICE})[0].trials == 4
+    assert forecast(store, made, {"j": PRICE}).judges[0].trials == 4
 
 
 def test_at_most_is_what_the_dearest_endpoint_costs(store: Store) -> None:
@@ -174,7 +175,7 @@ def test_at_most_is_what_the_dearest_endpoint_costs(store: Store) -> None:
     backed = replace(backed, lane=replace(plain.lane, routes=(first, dear)))
     alone = replace(backed, name="alone", options={**plain.options, "max_tokens": "401", "repair": "1"})
     alone = replace(alone, lane=plain.lane)
-    found = forecast(store, planned(store, backed, alone), {"backed": PRICE, "alone": PRICE})
+    found = forecast(store, planned(store, backed, alone), {"backed": PRICE, "alone": PRICE}).judges
     one = {entry.judge: entry for entry in found}
     assert one["backed"].most == 3 * one["alone"].most
     assert one["backed"].expected == one["alone"].expected
@@ -185,7 +186,7 @@ def test_a_judge_that_is_shown_reference_answers_is_forecast_with_them(store: St
     without, shown = (
         replace(judge(name, max_tokens=4, repair="0"), protocol=name) for name in ("direct", "direct-reference")
     )
-    by_judge = forecast(store, planned(store, without, shown), {"direct": PRICE, "direct-reference": PRICE})
+    by_judge = forecast(store, planned(store, without, shown), {"direct": PRICE, "direct-reference": PRICE}).judges
     frames = [sum(len(text) for _, _, text in PROTOCOLS[one.protocol].texts(one.options)) for one in (without, shown)]
     more = by_judge[1].input_tokens - by_judge[0].input_tokens
     assert more == pytest.approx(4 * 1_000 + 4 * (frames[1] - frames[0]) // 4, abs=1)
@@ -255,7 +256,7 @@ def test_what_is_on_record_of_a_judge_says_what_the_rest_takes(unlike: Store, re
     made = planned(unlike, judge("j"))
     pilot, rest = in_parts(unlike, made, 30, 1)
     answer(unlike, made, pilot, seed=1, retried=retried)
-    (found,) = forecast(unlike, made, {"j": CHEAP_CACHE})
+    (found,) = forecast(unlike, made, {"j": CHEAP_CACHE}).judges
     assert (found.trials, found.learnt) == (50, 30)
     assert found.calls == 50 * 2 * (1 + retried)
     assert found.waiting == pytest.approx(found.calls * 0.5 / 16)
@@ -289,17 +290,17 @@ def test_low_and_high_hold_nine_times_in_ten(unlike: Store) -> None:
 def test_one_judges_record_says_nothing_of_another_and_few_instructions_say_too_little(unlike: Store) -> None:
     made = planned(unlike, judge("j"), judge("k", max_tokens=300))
     prices = {"j": CHEAP_CACHE, "k": CHEAP_CACHE}
-    before = forecast(unlike, made, prices)
+    before = forecast(unlike, made, prices).judges
     mine = (
         trial_states.pending_trials(unlike, made.id)
         .of(min(made.judges, key=lambda one: made.judges[one].name))
         .trials.tolist()
     )
     answer(unlike, made, mine[:6], seed=1)  # two of each instruction
-    few = forecast(unlike, made, prices)
+    few = forecast(unlike, made, prices).judges
     assert [one.learnt for one in few] == [0, 0]
     answer(unlike, made, mine[6:12], seed=2)
-    after = forecast(unlike, made, prices)
+    after = forecast(unlike, made, prices).judges
     assert [one.learnt for one in after] == [12, 0]
     assert after[1] == before[1]
 

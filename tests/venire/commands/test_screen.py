@@ -78,8 +78,9 @@ def test_a_plan_cuts_no_figure(write_campaign: Write, width: int) -> None:
     judge = f'[[judge]]\nname = "{LONG}"\nmodel = "simulated/gpt-4-0613@1"\n'
     screen, out = screen_of(width)
     with Session(load_campaign(write_campaign(judges=judge))) as session:
-        show_plan(screen, session)
-        (row,) = session.forecast()
+        forecast = session.forecast()
+        show_plan(screen, session, forecast)
+    (row,) = forecast.judges
     assert "…" not in out.getvalue()
     for figure in (row.trials, row.calls, row.input_tokens, row.output_tokens):
         assert f"{figure:,}" in words_of(out)

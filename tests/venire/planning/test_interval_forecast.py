@@ -29,7 +29,7 @@ PRICED = "price = { input = 2.5, output = 10 }"
 
 def widths(file: Path) -> PlanIntervals:
     with Session(load_campaign(file), amend=True) as session:
-        found = plan_intervals(session)
+        found = plan_intervals(session, session.forecast())
     assert isinstance(found, PlanIntervals)
     return found
 
@@ -116,7 +116,7 @@ def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> No
     campaign = load_campaign(file)
     campaign = replace(campaign, data=replace(campaign.data, elo=None))
     with Session(campaign) as session:
-        found = plan_intervals(session)
+        found = plan_intervals(session, session.forecast())
     assert isinstance(found, PlanIntervals)
     assert found.belief.source == "nothing"
     assert np.isfinite(found.widths.half_width()).all()

@@ -500,7 +500,7 @@ def test_what_was_judged_costs_nothing_in_a_plan_that_is_made_anew(write: Write)
     assert rounds(path) == [("plan", 60)]
     assert summary.progress.settled == 60
     with venire.Session(venire.load_campaign(path), clock=VirtualClock()) as session:
-        widths = plan_intervals(session)
+        widths = plan_intervals(session, session.forecast())
     assert isinstance(widths, PlanIntervals)
     assert widths.covered == 0.5
     assert widths.each * 62 == pytest.approx(widths.paid)  # of what was paid, also for the plan before

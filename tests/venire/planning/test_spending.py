@@ -65,3 +65,12 @@ def test_what_is_off_the_forecast_is_called_so(paid: int, says: str | None) -> N
     assert "40 trials since the first forecast were to cost $1.00 ($0.8000 to $1.30)" in out.getvalue()
     assert ("the forecast\n" in out.getvalue()) == (says is not None)
     assert says is None or says in out.getvalue()
+
+
+def test_the_forecast_of_a_shard_is_of_its_own_trials(write_campaign: Write, venire: Venire) -> None:
+    """Held against all trials of the plan, half of them would always have been half as dear as was said."""
+    file = write_campaign(judge=PRICED)
+    assert venire("run", file, "--shard", "1/2", "--yes").code == 0
+    found = venire("status", file.parent / "small.shard-1-of-2.duckdb", "--json").json()["campaigns"][0]["forecast"]
+    assert found["settled_since"] == found["trials"] > 0
+    assert found["expected_so_far"] == found["expected"]

@@ -31,7 +31,7 @@ def test_the_demo_takes_little_longer_than_its_plan_says_and_is_never_slowed(tmp
         random.seed(seed)  # of the waits before retries
         seen: list[Statistics] = []
         with Session(load_campaign(folder / "campaign.toml"), clock=VirtualClock()) as session:
-            planned = max(one.seconds or 0.0 for one in session.forecast())
+            planned = max(one.seconds or 0.0 for one in session.forecast().judges)
             summary = session.run(embedded=Embedded(150, even_faults(0.05), direct=True), progress=seen.append)
         assert summary.statistics.retries > 50, "faults are on"
         assert not any(now.slowed for now in seen)

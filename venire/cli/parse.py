@@ -1,4 +1,4 @@
-"""`venire parse`: read verdicts out of a table of replies."""
+"""`venire parse` and `venire reparse`: read verdicts out of a table of replies, or again out of those on record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from venire.cli.help import dialect_names
-from venire.cli.options import RAW
+from venire.cli.options import JSON, RAW, STORE
 
 
 def parse(
@@ -64,3 +64,30 @@ def parse(
         write_json(summary.to_json())
     elif out is not None:
         show_parsed(console(), summary)
+
+
+def reparse(
+    store: Path = STORE,
+    campaign: str | None = typer.Option(None, "--campaign", help="Only this campaign; default: all of the store."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show what would change and write nothing."),
+    as_json: bool = JSON,
+) -> None:
+    """Read the replies on record again with today's parsers.
+
+    Nothing is asked and nothing is paid. What reads differently is shown and appended; earlier readings are kept.
+
+    Examples:
+      venire reparse first --dry-run
+      venire reparse first
+    """
+    from venire.cli.options import write_json
+    from venire.reading import read_again
+    from venire.render.reading import reread_progress, show_reparsed
+    from venire.render.screen import console
+
+    with reread_progress(console(stderr=True)) as progress:
+        summary = read_again(store, campaign, dry=dry_run, progress=progress)
+    if as_json:
+        write_json(summary.to_json())
+    else:
+        show_reparsed(console(), summary)

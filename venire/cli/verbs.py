@@ -34,7 +34,6 @@ from venire.cli import (
     prices,
     prompts,
     rate,
-    reparse,
     report,
     run,
     serve,
@@ -42,7 +41,6 @@ from venire.cli import (
     sql,
     status,
     store,
-    watch,
 )
 from venire.cli.help import HELP, Verb, VerbGroup
 from venire.cli.signals import INTERRUPTED, interruptible
@@ -83,7 +81,7 @@ for name, verb in (
     ("edit", generate.edit),
     ("run", run.run),
     ("status", status.status),
-    ("watch", watch.watch),
+    ("watch", status.watch),
     ("serve", serve.serve),
     ("sql", sql.sql),
     ("rate", rate.rate),
@@ -96,7 +94,7 @@ for name, verb in (
     ("audit", audit.audit),
     ("export", export.export),
     ("simulate", simulate.simulate),
-    ("reparse", reparse.reparse),
+    ("reparse", parse.reparse),
     ("parse", parse.parse),
     ("mock-provider", mock_provider.mock_provider),
 ):

@@ -27,6 +27,7 @@ from venire.cli.verdict_options import FigureOptions, HabitChoice, RatingOptions
 from venire.placement.settings import PlaceKeywords, PlaceSettings
 from venire.reports.board.source import SourceKeywords, VerdictSource
 from venire.reports.figures import Figures
+from venire.running import HostKeywords, RunHost
 
 
 def test_an_anchor_is_a_model_and_its_rating_and_the_name_may_hold_an_equals_sign() -> None:
@@ -130,3 +131,4 @@ def test_options_that_were_not_given_are_those_of_the_library() -> None:
     assert VariedOptions().keywords() == {name: [] for name in VariedKeywords.__annotations__}
     assert asdict(VariedSettings()) == dict.fromkeys(VariedKeywords.__annotations__, ())
     assert asdict(RunOptions()).keys() == RunKeywords.__annotations__.keys()
+    assert asdict(RunHost()).keys() == HostKeywords.__annotations__.keys()

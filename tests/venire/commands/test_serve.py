@@ -102,7 +102,6 @@ def test_a_run_serves_its_pages_and_watch_names_them(
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setattr("venire.render.status.show_run", lambda *_: True)
-    monkeypatch.setattr("venire.cli.watch.show_run", lambda *_: True, raising=False)
     assert venire("watch", path.with_suffix(".duckdb"), "--open").code == 0
     assert opened == [base.rstrip("/")]
     with urlopen(base, timeout=30) as page:

@@ -27,6 +27,7 @@ from venire.endpoints import (
 from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.planning.rounds import Rounds
@@ -35,6 +36,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
+from venire.orchestrator.run.run_setup import RunSetup, say_nothing
 from venire.orchestrator.run.wave_lane import Polling
 from venire.status import status_document
 from venire.storage.read.selecting import MAX_ROWS, Selected, select
@@ -174,16 +176,11 @@ class CampaignRun:
             if wishes.progress is not None:
                 wishes.progress(now)
 
-        return await run_campaign(
-            self.store,
-            self.campaign,
-            self.planned,
-            {one.route.identity: one.provider for one in opened},
-            self.prices,
+        setup = RunSetup(
             clock=self.clock,
             stop=stop,
             progress=report if wishes.progress is not None or not virtual else None,
-            warn=wishes.warn,
+            warn=wishes.warn or say_nothing,
             on_start=door.open,
             on_open=pulse.look_at,
             rounds=self.rounds,
@@ -194,10 +191,12 @@ class CampaignRun:
             inline=virtual,
             batches=batches,
             batch_prices=self.batch_prices,
-            polling=wishes.polling,
-            engine=engine,
-            options=self.lasting,
+            polling=wishes.polling or Polling(),
+            engine=engine or LocalEngine(),
+            command=self.lasting,
         )
+        providers = {one.route.identity: one.provider for one in opened}
+        return await run_campaign(self.store, self.campaign, self.planned, providers, self.prices, setup)
 
     def _remote_engine(self, crew: Crew, inside: EmbeddedProvider | None) -> RemoteEngine:
         """The engine that has the actors of a cluster ask."""

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -163,10 +163,11 @@ def _mark_calls(marks: Marks) -> None:
 def _mark_running(settings: Settings, marks: Marks) -> None:
     real: Callable[..., Awaitable[Any]] = venire.running.run_campaign
 
-    async def run_campaign(*words: Any, **named: Any) -> Any:
-        named |= {"group_rows": settings.group_rows, "group_seconds": settings.group_seconds}
+    async def run_campaign(*words: Any) -> Any:
+        *plan, setup = words
+        setup = replace(setup, group_rows=settings.group_rows, group_seconds=settings.group_seconds)
         try:
-            return await real(*words, **named)
+            return await real(*plan, setup)
         finally:
             if marks.inside("calls"):
                 marks.leave("calls")

@@ -33,6 +33,7 @@ from venire.orchestrator.planning.respondents import respondents, with_contexts
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import reparse
+from venire.orchestrator.run.run_setup import RunSetup
 from venire.storage.care.checking import check
 from venire.storage.read.judge_quality import LongInput, long_input
 from venire.storage.store.opening import open_store
@@ -111,7 +112,7 @@ def go(store: Store, one: JudgeSettings, provider: Judge) -> tuple[PlannedCampai
     ways, prices = {one.lane.routes[0].identity: provider}, {"m": PRICE}
 
     async def run() -> CampaignSummary:
-        return await run_campaign(store, asked, planned, ways, prices, clock=clock, inline=True)
+        return await run_campaign(store, asked, planned, ways, prices, RunSetup(clock, inline=True))
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         return planned, runner.run(run())

@@ -36,6 +36,7 @@ from venire.orchestrator.planning.respondents import generation, refuse_written
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import reparse, take_answers
+from venire.orchestrator.run.run_setup import RunSetup
 from venire.storage.care.checking import check
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -121,8 +122,7 @@ def go(
             planned,
             {judge.lane.routes[0].identity: providers[judge.name] for judge in asked.judges},
             {judge.name: PRICE for judge in asked.judges},
-            clock=clock,
-            inline=True,
+            RunSetup(clock, inline=True),
         )
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:

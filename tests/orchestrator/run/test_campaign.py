@@ -34,6 +34,7 @@ from venire.arena.records import Completion, Instruction, Rating, Reply, Request
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, Ending, StopRequest
 from venire.orchestrator.run.campaign import run_campaign
+from venire.orchestrator.run.run_setup import RunSetup, say_nothing
 from venire.storage.plans import plans, trial_states
 from venire.storage.read import frames
 from venire.storage.store.journal import Journal, read_journal
@@ -143,12 +144,14 @@ def go(
             planned,
             {one.lane.routes[0].identity: by_model[one.model] for one in asked.judges},
             {one.name: PRICE for one in asked.judges} | dict(prices or {}),
-            clock=clock,
-            stop=stop,
-            progress=progress,
-            warn=warn,
-            group_seconds=group_seconds or 0.001,
-            inline=group_seconds is None and not asked.strict,
+            RunSetup(
+                clock=clock,
+                stop=stop or StopRequest(),
+                progress=progress,
+                warn=warn or say_nothing,
+                group_seconds=group_seconds or 0.001,
+                inline=group_seconds is None and not asked.strict,
+            ),
         )
         after()
         return summary

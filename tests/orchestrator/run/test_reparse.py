@@ -31,6 +31,7 @@ from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.ending import Ending
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import Reread, reparse
+from venire.orchestrator.run.run_setup import RunSetup
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Commit, Store
@@ -129,7 +130,7 @@ def run(store: Store, asked: CampaignSettings, *scripts: Script) -> Ending:
     prices = {one.name: PRICE for one in asked.judges}
 
     async def go() -> Ending:
-        done = await run_campaign(store, asked, planned, settings, prices, clock=clock, inline=True)
+        done = await run_campaign(store, asked, planned, settings, prices, RunSetup(clock, inline=True))
         return done.ending
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:

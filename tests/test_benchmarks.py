@@ -193,6 +193,7 @@ def test_a_line_tells_the_spread_of_paired_ratios_and_whether_the_target_is_met(
     assert "at least 0.5: met" in table.compare("it", 10, waited, waited, 0.5, saturated=False).show()
 
 
+@pytest.mark.slow
 def test_the_batches_are_measured_beside_live_calls() -> None:
     command = [sys.executable, str(_BENCHMARKS / "batches.py"), "--lines", "480", "--live", "480"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -169,15 +169,26 @@ def name_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+@cache
+def walk(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of a tree, for all rules."""
+    return tuple(ast.walk(tree))
+
+
+@cache
+def imports(tree: ast.AST) -> tuple[tuple[int, str, bool], ...]:
     """Line, full name and whether it is for types alone, of every import, those inside functions too."""
+    return tuple(each_import(tree))
+
+
+def each_import(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
     typed = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.If) and name_of(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name, id(node) in typed
@@ -228,7 +239,7 @@ def violations(path: str, source: str) -> list[str]:
     for node in at_start(tree):
         slow = [name for _, name, _ in imports(node) if name.startswith(SLOW)]
         found += [f"{path}:{node.lineno}: {name} slows every start" for name in slow]
-    for node in ast.walk(tree):
+    for node in walk(tree):
         concurrent = isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncWith | ast.AsyncFor)
         if concurrent and not path.startswith(ASYNC_HOMES):
             found.append(f"{path}:{node.lineno}: async outside its homes")
@@ -241,7 +252,13 @@ def standard(top: str) -> bool:
     return top in sys.stdlib_module_names or top == "venire"
 
 
-def house() -> Iterator[tuple[str, str]]:
+@cache
+def house() -> tuple[tuple[str, str], ...]:
+    """Path and text of every file of the product."""
+    return tuple(each_file())
+
+
+def each_file() -> Iterator[tuple[str, str]]:
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
             path = file.relative_to(ROOT)
@@ -341,7 +358,7 @@ def test_a_row_of_an_attempt_is_made_in_one_place() -> None:
         path
         for path, source in house()
         if "AttemptRecord(" in source
-        for node in ast.walk(parse(source))
+        for node in walk(parse(source))
         if isinstance(node, ast.Call) and name_of(node.func) == "AttemptRecord"
     ]
     assert made == ["orchestrator/lanes/ledger.py"]
@@ -356,7 +373,7 @@ def test_only_a_face_lists_what_it_exports() -> None:
 def test_a_class_name_is_unique_in_the_product() -> None:
     homes: dict[str, list[str]] = {}
     for path, source in house():
-        for node in ast.walk(parse(source)):
+        for node in walk(parse(source)):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(path)
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
@@ -404,7 +421,7 @@ def retired(path: str, source: str) -> list[str]:
     """Names of modules, classes, functions, parameters, fields and constants that hold a retired word."""
     tree = parse(source)
     names = {path.removesuffix(".py").split("/")[-1]}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             names.add(node.name)
         elif isinstance(node, ast.arg):

@@ -43,6 +43,8 @@ def test_every_public_name_is_there_and_dir_lists_them_alone() -> None:
 
 
 FUNCTIONS = [name for name in vn.__all__ if inspect.isfunction(getattr(vn, name))]
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 TOML = """\
 [data]
 instructions = "instructions.jsonl"

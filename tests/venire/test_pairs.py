@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ ELO = {"a": 1400.0, "b": 900.0}
 PRICE = vn.Price(input=2, output=8)
 CALLS_OF_A_PAIR = 4
 """Two orders, each in two stages."""
+pytestmark = pytest.mark.usefixtures("direct_judges")
 EMBEDDED = vn.Judge(model="simulated/gpt-4-0613@1")
 
 
@@ -112,6 +114,7 @@ vn.judge(json.loads(pairs), judge=judge, store=store, elo={"a": 1400.0, "b": 900
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "twice"), [(signal.SIGKILL, 8), (signal.SIGINT, 0)])
 def test_after_a_kill_the_same_call_asks_only_what_is_missing(
     serve: Callable[..., Any], store: Path, number: signal.Signals, twice: int
@@ -178,6 +181,12 @@ def columns(pairs: list[dict[str, str]], **names: str) -> dict[str, list[str]]:
     return {names.get(key, key): [pair[key] for pair in pairs] for key in ("instruction", "a", "b")}
 
 
+@cache
+def judged() -> list[vn.JudgedPair]:
+    """The verdicts on the first two pairs."""
+    return vn.judge(PAIRS[:2], judge=EMBEDDED, elo=ELO)
+
+
 def frame(library: str) -> Any:
     return pytest.importorskip(library).DataFrame(columns(PAIRS[:2]))
 
@@ -188,7 +197,7 @@ def frame(library: str) -> Any:
     ids=["columns", "pandas", "polars", "iterator"],
 )
 def test_pairs_come_in_any_table(make: Callable[[], Any]) -> None:
-    assert vn.judge(make(), judge=EMBEDDED, elo=ELO) == vn.judge(PAIRS[:2], judge=EMBEDDED, elo=ELO)
+    assert vn.judge(make(), judge=EMBEDDED, elo=ELO) == judged()
 
 
 def test_pairs_come_from_a_file_with_columns_of_any_name(tmp_path: Path) -> None:
@@ -202,26 +211,23 @@ def test_pairs_come_from_a_file_with_columns_of_any_name(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", INSTRUCTION_TEXTS)
 def test_a_column_of_instructions_may_be_called_as_in_other_tables(name: str) -> None:
-    rows = [{name: pair["instruction"], "a": pair["a"], "b": pair["b"]} for pair in PAIRS[:2]]
-    table = {key: [row[key] for row in rows] for key in rows[0]}
-    whole = vn.judge(PAIRS[:2], judge=EMBEDDED, elo=ELO)
-    assert vn.judge(rows, judge=EMBEDDED, elo=ELO) == vn.judge(table, judge=EMBEDDED, elo=ELO) == whole
+    assert vn.judge(columns(PAIRS[:2], instruction=name), judge=EMBEDDED, elo=ELO) == judged()
 
 
 @pytest.mark.parametrize("key", ["instruction", "a"])
 def test_a_text_that_no_budget_covers_is_named_and_the_other_pairs_are_judged(key: str, store: Path) -> None:
-    """The danger: one answer of megabytes ended the call, and no other pair was judged."""
+    """The danger: one answer longer than the budget ended the call, and no other pair was judged."""
     said: list[str] = []
-    long = {**PAIRS[1], key: "word" * 1_000_000}
+    long = {**PAIRS[1], key: "word" * 100_000}
     more: dict[str, Any] = {"judge": EMBEDDED, "elo": ELO, "store": store, "warn": said.append}
-    rows = vn.judge([PAIRS[0], long, *PAIRS[2:]], budget=vn.Budget(tokens=900_000), **more)
+    rows = vn.judge([PAIRS[0], long, *PAIRS[2:]], budget=vn.Budget(tokens=90_000), **more)
     assert [row.pair for row in rows if row.winner is None] == [1]
     (sentence,) = said
-    assert f"{key} of pair 1 has about 1,000,00" in sentence
-    assert "the budget of 900,000 tokens" in sentence
-    whole = vn.judge([long], budget=vn.Budget(tokens=9_000_000), **more)
+    assert f"{key} of pair 1 has about 100,00" in sentence
+    assert "the budget of 90,000 tokens" in sentence
+    whole = vn.judge([long], budget=vn.Budget(tokens=900_000), **more)
     assert whole[0].winner is not None, "with a higher budget the same call asks it"
-    assert vn.judge([PAIRS[0], long], budget=vn.Budget(tokens=900_000), **more)[1].winner == whole[0].winner
+    assert vn.judge([PAIRS[0], long], budget=vn.Budget(tokens=90_000), **more)[1].winner == whole[0].winner
     assert len(said) == 1, "what was judged is given back whatever the budget is now"
 
 

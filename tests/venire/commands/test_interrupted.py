@@ -23,14 +23,13 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    ("words", "module"),
+    ("words", "module", "number"),
     [
-        (["status", "nowhere"], "typer"),
-        (["status", "nowhere"], "venire.cli.run"),
-        (["run", "nowhere.toml"], "venire.session"),
-        (["rate", "nowhere.csv"], "duckdb"),
+        (["status", "nowhere"], "typer", signal.SIGINT),
+        (["status", "nowhere"], "venire.cli.run", signal.SIGTERM),
+        (["rate", "nowhere.csv"], "duckdb", signal.SIGINT),
+        pytest.param(["run", "nowhere.toml"], "venire.session", signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
 def test_a_signal_during_an_import_ends_a_command_with_a_word(

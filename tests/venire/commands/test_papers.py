@@ -12,6 +12,7 @@ import pytest
 
 Venire = Callable[..., Any]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "papers.md"
 BLOCK = re.compile(r"^```(console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -102,13 +102,16 @@ def test_the_price_of_a_writer_is_held_to_the_same(
         ),
     ],
 )
-def test_a_price_far_from_the_known_one_is_said_by_plan_doctor_and_python(
-    venire: Venire, write_campaign: Write, lines: str, says: str
-) -> None:
+def test_a_price_far_from_the_known_one_is_said(venire: Venire, write_campaign: Write, lines: str, says: str) -> None:
     file = write_campaign(judges=f"[[judge]]\n{MINI}{lines}\n")
-    assert any(says in one for one in venire("plan", file, "--json").json()["warnings"])
     (found,) = [one for one in venire("doctor", file, "--json").json()["findings"] if "price" in one["subject"]]
     assert (found["state"], says in found["says"]) == ("warning", True)
+
+
+def test_a_price_far_from_the_known_one_is_said_by_plan_and_python(venire: Venire, write_campaign: Write) -> None:
+    file = write_campaign(judges=f"[[judge]]\n{MINI}price = {{ input = 0.15, output = 2.0 }}\n")
+    says = "price.output is $2 per million tokens, 3.33 times the $0.6"
+    assert any(says in one for one in venire("plan", file, "--json").json()["warnings"])
     said: list[str] = []
     with pytest.raises(InputError):  # nobody answers there
         vn.run(file, warn=said.append)

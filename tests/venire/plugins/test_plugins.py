@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 PACKAGES = sorted((Path(__file__).parents[3] / "examples" / "plugins").glob("venire-*"))
@@ -204,15 +205,9 @@ def test_a_provider_of_another_package_is_asked(run: Run, campaign: Callable[[st
     path = campaign(f'[plan]\npolicy = "all-pairs"\n{judge}')
     done = run("-m", "venire", "run", path, "--yes")
     assert done.returncode == 0, done.stderr
-    firsts = run(
-        "-m",
-        "venire",
-        "sql",
-        "tried.duckdb",
-        "select count(*) as n from battle where (winner = 'model_a') != swapped",
-        "--json",
-    )
-    assert "96" in firsts.stdout, firsts.stdout + firsts.stderr  # 6 pairs, 8 instructions, both orders
+    with duckdb.connect(str(path.with_suffix(".duckdb")), read_only=True) as store:
+        firsts = store.execute("select count(*) from battle where (winner = 'model_a') != swapped").fetchall()
+    assert firsts == [(96,)]  # 6 pairs, 8 instructions, both orders
 
 
 @pytest.mark.slow

@@ -43,12 +43,12 @@ def campaign(folder: Path, write_campaign: Callable[..., Path]) -> Callable[...,
 
 
 def test_edited_battles_are_judged_and_are_no_battles_of_the_models(
-    venire: Venire, campaign: Callable[..., Path], settle: Callable[..., Ending]
+    venire: Venire, campaign: Callable[..., Path], settled: Callable[[Path], Path]
 ) -> None:
     path = campaign()
     planned = venire("plan", path)
     assert "and again with each answer edited (echo)" in planned.out + planned.err
-    assert settle(path) is Ending.COMPLETE
+    settled(path)
     store = path.with_suffix(".duckdb")
     count = "select count(*) from {0}"
     assert venire("sql", store, count.format("battle"), "--json").json() == [{"count_star()": 3 * 16 * 2}]
@@ -72,7 +72,7 @@ def test_edited_battles_are_judged_and_are_no_battles_of_the_models(
 
 
 def test_a_copy_that_is_no_different_is_not_judged(
-    campaign: Callable[..., Path], settle: Callable[..., Ending]
+    campaign: Callable[..., Path], settled: Callable[[Path], Path]
 ) -> None:
     path = campaign(instructions=16)
     table = path.with_name("completions.jsonl")
@@ -82,18 +82,18 @@ def test_a_copy_that_is_no_different_is_not_judged(
         if row["model"] == "solid":
             row["completion"] = texts[row["model"], row["instruction_id"]]
     table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert settle(path) is Ending.COMPLETE
+    settled(path)
     (edit,) = vn.rate(path).edits
     assert edit.battles == 16 - 1  # strong against verbose, but for the copy that strong lacks
 
 
 def test_a_board_is_the_same_with_and_without_edits(
-    campaign: Callable[..., Path], settle: Callable[..., Ending]
+    campaign: Callable[..., Path], settled: Callable[[Path], Path]
 ) -> None:
     plain = campaign(plan='policy = "all-pairs"', name="plain.toml")
-    assert settle(plain) is Ending.COMPLETE
+    settled(plain)
     both = campaign(name="both.toml")
-    assert settle(both) is Ending.COMPLETE
+    settled(both)
     one, other = (vn.rate(path).to_json() for path in (plain, both))
     assert "edits" not in one
     assert other.pop("edits")
@@ -104,11 +104,11 @@ def test_a_board_is_the_same_with_and_without_edits(
 
 
 def test_edits_are_beside_grades_by_kind_of_pair(
-    venire: Venire, campaign: Callable[..., Path], settle: Callable[..., Ending]
+    venire: Venire, campaign: Callable[..., Path], settled: Callable[[Path], Path]
 ) -> None:
     grader = '[[judge]]\nname = "{0}"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "{0}"\n'
     path = campaign(PAIRS + grader.format("direct") + grader.format("echo"))
-    assert settle(path) is Ending.COMPLETE
+    settled(path)
     board = vn.rate(path)
     kinds = {one.pairs: one for one in board.edits}
     assert list(kinds)[:3] == ["all pairs", "discriminative", "non-discriminative"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -22,25 +21,6 @@ from venire.storage.transfer.importing import add_texts, answer_key
 from venire.testing import check_format
 
 Venire = Callable[..., Any]
-FIXTURE = Path(__file__).resolve().parents[2] / "storage" / "fixtures" / "schema-0001.duckdb.xz"
-
-
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A store with two campaigns in which some orders are missing and some verdicts were not read."""
-    path = tmp_path_factory.mktemp("kept") / "kept.duckdb"
-    path.write_bytes(lzma.decompress(FIXTURE.read_bytes()))
-    with open_store(path, create=False):  # to today's schema
-        pass
-    return path.read_bytes()
-
-
-@pytest.fixture
-def kept(migrated: bytes, tmp_path: Path) -> Path:
-    """That store in a folder of the test's own."""
-    path = tmp_path / "kept.duckdb"
-    path.write_bytes(migrated)
-    return path
 
 
 def answers(path: Path) -> list[tuple[str, tuple[str, ...], str, str]]:

@@ -42,45 +42,52 @@ def columns(table: Any) -> dict[str, list[Any]]:
     return {name: list(whole[name]) for name in whole.columns}
 
 
+MADE: list[Any] = []
+
+
+@pytest.fixture
 def results(store: Path) -> list[Any]:
-    return [vn.rate(store), vn.audit(store), placed(store), vn.compare(store, methods=("bradley-terry", "kemeny"))]
+    """A board, an audit, a placement and a comparison, made once for all tests that read them."""
+    if not MADE:
+        compared = vn.compare(store, methods=("bradley-terry", "kemeny"))
+        MADE.extend([vn.rate(store), vn.audit(store), placed(store), compared])
+    return MADE
 
 
-def test_a_library_that_is_not_installed_is_named(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = results(store)
+def test_a_library_that_is_not_installed_is_named(results: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for library, method in LIBRARIES:
         monkeypatch.setitem(sys.modules, library, None)
-        for one in made:
+        for one in results:
             with pytest.raises(vn.InputError, match=f"needs {library}, which is not installed: pip install {library}"):
                 getattr(one, method)()
 
 
 @pytest.mark.parametrize(("library", "method"), LIBRARIES)
-def test_each_result_is_a_table_of_each_library(library: str, method: str, store: Path) -> None:
+def test_each_result_is_a_table_of_each_library(library: str, method: str, results: list[Any]) -> None:
     pytest.importorskip(library)
-    made = results(store)
-    board, audit, place, compared = (columns(getattr(one, method)()) for one in made)
-    assert board["model"] == [row["model"] for row in made[0].rows()]
-    assert audit["check"] == [one.check for one in made[1].findings]
-    assert audit["worry"] == [one.worry for one in made[1].findings]
-    assert place["elo"] == pytest.approx([row["elo"] for row in made[2].rows()])
+    board, audit, place, compared = (columns(getattr(one, method)()) for one in results)
+    assert board["model"] == [row["model"] for row in results[0].rows()]
+    assert audit["check"] == [one.check for one in results[1].findings]
+    assert audit["worry"] == [one.worry for one in results[1].findings]
+    assert place["elo"] == pytest.approx([row["elo"] for row in results[2].rows()])
     assert compared["kemeny elo"] == [None] * len(compared["model"])
 
 
-def test_each_result_shows_itself_in_a_notebook_with_every_text_escaped(store: Path) -> None:
-    board, audit, placement = vn.rate(store), vn.audit(store), placed(store)
+def test_each_result_shows_itself_in_a_notebook_with_every_text_escaped(results: list[Any]) -> None:
+    board, audit, placement, _ = results
     assert board.models[0].model in board._repr_html_()
     assert all(f"<bdi>{one.check}</bdi>" in audit._repr_html_() for one in audit.findings)
     assert "<bdi>the board held</bdi>" in placement._repr_html_()
     names = ("<i>one</i>", "two")
     rows = [{"model_a": names[n % 2], "model_b": names[1 - n % 2], "winner": names[n % 3 % 2]} for n in range(12)]
-    for one in (vn.audit(rows), vn.compare(rows, methods=("bradley-terry", "borda"))):
+    compared = vn.compare(rows, methods=("bradley-terry", "borda"))
+    for one in (vn.audit(rows), compared):
         assert "<i>" not in one._repr_html_()
-    assert "&lt;i&gt;one" in vn.compare(rows, methods=("bradley-terry", "borda"))._repr_html_()
+    assert "&lt;i&gt;one" in compared._repr_html_()
 
 
-def test_worries_come_first_in_an_audit_s_page(store: Path) -> None:
-    page = vn.audit(store)._repr_html_()
+def test_worries_come_first_in_an_audit_s_page(results: list[Any]) -> None:
+    page = results[1]._repr_html_()
     words = [cell.split("</td>")[0] for cell in page.split('<tr><td class="n">')[1:]]
     order = ("WORRY", "unsure", "fine", "-")
     assert words == sorted(words, key=order.index)
@@ -134,8 +141,8 @@ def test_cost_is_drawn_where_a_call_had_a_price(judged: Callable[..., Path]) -> 
     assert f"Cost of judges: {money(sum(one.nano for one in costs))} in all" in priced.plot("cost").to_json()
 
 
-def test_a_placement_draws_the_board_with_the_model_its_ratings_and_people_s_scale(store: Path) -> None:
-    placement = placed(store)
+def test_a_placement_draws_the_board_with_the_model_its_ratings_and_people_s_scale(results: list[Any]) -> None:
+    placement = results[2]
     board = json.loads(placement.plot("leaderboard").to_json())
     assert placement.settings.model in json.dumps(board["title"])
     bases = [row["basis"] for row in placement.rows()]

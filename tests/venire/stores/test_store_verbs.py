@@ -29,12 +29,10 @@ FIXTURES = Path(__file__).resolve().parents[2] / "storage" / "fixtures"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def kept(kept: Path) -> Path:
     """A store with two campaigns, one of them under way, among their files."""
-    shutil.copytree(FIXTURES / "campaign", tmp_path, dirs_exist_ok=True)
-    path = tmp_path / "kept.duckdb"
-    path.write_bytes(lzma.decompress((FIXTURES / "schema-0001.duckdb.xz").read_bytes()))
-    return path
+    shutil.copytree(FIXTURES / "campaign", kept.parent, dirs_exist_ok=True)
+    return kept
 
 
 def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from venire.reports.figures import (
     PerturbedJudges,
     RepeatedPositions,
 )
+from venire.reports.sections import Block, Gap, Paragraph, TextTable, columns_of, faint
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,17 @@ def figure_tables(figures: FigureResults) -> list[FigureTable]:
     """The tables of the figures beside a board that were asked for."""
     known = ((tables, getattr(figures, name)) for name, tables in FIGURE_TABLES.items())
     return [one for tables, figure in known if figure is not None for one in tables(figure)]
+
+
+def figure_sections(figures: FigureResults) -> Iterator[Block]:
+    """The tables of figures, with what explains them."""
+    for one in figure_tables(figures):
+        yield Gap()
+        for line in one.says:
+            yield Paragraph(line)
+        if one.heads:
+            yield TextTable(columns_of(one.heads, one.rows), one.title, name=one.name)
+        yield from map(faint, one.notes)
 
 
 def _prediction(found: HeldOutPrediction) -> list[FigureTable]:

@@ -43,6 +43,10 @@ def html(
             case Heading(mark=mark):
                 badge = f'<span class="badge {_BADGES.get(mark, "")}">{text(mark)}</span> ' if mark else ""
                 return f"<h3>{badge}{text(one.text)}</h3>"
+            case Gap():
+                return ""
+            case Paragraph(below_width=width) if width:
+                return ""
             case Paragraph(severity="worry"):
                 return f"<p><strong>{text(one.text)}</strong></p>"
             case Paragraph(severity="faint"):
@@ -63,8 +67,6 @@ def html(
                 return "".join(map(block, inner))
             case TextTable():
                 return _table(one, text)
-            case Gap():
-                return ""
 
     return "".join(map(block, blocks))
 

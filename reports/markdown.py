@@ -53,6 +53,8 @@ def markdown(sections: Iterable[Section], *, shown: Callable[[str], str] = plain
             match one:
                 case Heading(mark=mark):
                     yield f"### {f'**{text(mark)}** ' if mark else ''}{text(one.text)}"
+                case Paragraph(below_width=width) if width:
+                    pass
                 case Paragraph(severity="worry"):
                     yield f"**{text(one.text)}**"
                 case Paragraph() | Verbatim():

@@ -24,10 +24,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A sentence, or some of them."""
+    """A sentence, or some of them; with `below_width` for screens of fewer columns alone."""
 
     text: str
     severity: Severity = "plain"
+    below_width: int = 0
 
 
 @dataclass(frozen=True, slots=True)

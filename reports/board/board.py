@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import Any
 
-from venire.arena.wording import interval_text
-from venire.ratings.judges.consistency import JudgeConsistency
-from venire.reports.board.diagnostics import Diagnostics
 from venire.reports.board.model_rows import ModelRow
-from venire.reports.chart_data import ChartSource
+from venire.reports.board.record import BoardRecord
+from venire.reports.board.sections import board_sections
 from venire.reports.charts import draw_kind
-from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 from venire.reports.json_values import json_values
 from venire.reports.plots import board_charts
-from venire.reports.sections import Block, Paragraph, TextTable, columns_of
+from venire.reports.sections import Block
 from venire.reports.tables import RowTable
-from venire.reports.wording import elo_text
 
 
-@dataclass(frozen=True, slots=True)
-class Board(RowTable):
-    """Models by descending Elo or by position, judges by name.
+class Board(BoardRecord, RowTable):
+    """A board as a table, as a document, as charts, and as it is printed or shown in a notebook."""
 
-    `verdicts` is the origin of the verdicts, None where there are no verdicts. `judge_figures` are the method's
-    figures of judges, by figure and by judge: None for a judge that it did not use. `ordered` is true for a method
-    that gives an order and no ratings. `grades` is what judges of single completions said, None where there are none;
-    `edits` are the contrasts of edited completions. `evidence` holds the verdicts behind it, for `plot`.
-    """
-
-    method: str
-    gauge: str
-    verdicts: str | None
-    models: tuple[ModelRow, ...]
-    judges: tuple[JudgeConsistency, ...]
-    diagnostics: Diagnostics
-    judge_figures: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    ordered: bool = False
-    grades: GradeBoard | None = None
-    edits: tuple[EditContrast, ...] = ()
-    evidence: ChartSource | None = field(default=None, compare=False, repr=False)
+    __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
         """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
@@ -67,11 +46,6 @@ class Board(RowTable):
             board["edits"] = self.edits
         document: dict[str, Any] = json_values(board)
         return document
-
-    @property
-    def unrated(self) -> tuple[str, ...]:
-        """The models that took part in judgments and have no rating, though the method gives ratings."""
-        return tuple(row.model for row in self.models if row.elo is None and row.battles and not self.ordered)
 
     def rows(self) -> list[dict[str, Any]]:
         """The models, best first: one flat dict each, with every figure of `ModelRow` and of the method, not rounded.
@@ -99,32 +73,9 @@ class Board(RowTable):
         figures = dict.fromkeys(self.models[0].figures if self.models else (), float)
         return self.rows(), {**_COLUMNS, **figures}
 
-    def sections(self) -> list[Block]:
-        """The models as a table with notes for notebooks."""
-        heads = ["", "model", "position" if self.ordered else "Elo", f"{100 * self.diagnostics.level:g} %"]
-        heads += ["rank", "judgments"]
-        lines = [
-            [f"{place}", row.model, *_html_figures(row, self.ordered), f"{row.battles}"]
-            for place, row in enumerate(self.models, start=1)
-        ]
-        more = {
-            "accuracy": ["" if row.accuracy is None else f"{row.accuracy:.1%}" for row in self.models],
-            "group": [f"{row.group or ''}" for row in self.models],
-        }
-        for name, column in more.items():
-            if any(column):
-                heads.append(name)
-                lines = [[*line, cell] for line, cell in zip(lines, column, strict=True)]
-        facts = self.diagnostics
-        notes = [facts.coins_text] if facts.coins_text else []
-        notes += facts.source.notes if facts.source is not None else ()
-        notes += [f"{self.method}, {self.gauge}; verdicts: {self.verdicts or 'none'}"]
-        notes += [text for text in (facts.reason, facts.open_intervals_text, facts.pairs_asked_text) if text]
-        notes += facts.notes
-        notes += [f"no rating: {name}: {reason}" for name, reason in facts.no_estimate.items()]
-        if self.unrated:
-            notes.append("ridge=0.1 (bradley-terry), a weak prior, gives every model a rating")
-        return [TextTable(columns_of(heads, lines), name=1, label="Leaderboard"), *map(Paragraph, notes)]
+    def sections(self) -> Iterator[Block]:
+        """Models by rating and judges by consistency, with what a reader needs to doubt them."""
+        return board_sections(self)
 
 
 _COLUMNS: dict[str, type] = {
@@ -165,16 +116,6 @@ def with_grades(board: Board, grades: GradeBoard) -> Board:
         for model in models
     ]
     return replace(board, models=tuple(graded), grades=grades)
-
-
-def _html_figures(row: ModelRow, ordered: bool) -> list[str]:
-    """The rating or place of a model, its interval and its ranks, empty where not known."""
-    first = (
-        elo_text(row.elo, row.lo, row.hi) if not ordered else "none" if row.position is None else f"{row.position:.4g}"
-    )
-    interval = "" if row.elo is None else interval_text(row.lo, row.hi)
-    ranks = "" if row.rank_lo is None or row.rank_hi is None else f"{row.rank_lo} to {row.rank_hi}"
-    return [first, interval, ranks if row.rank_lo != row.rank_hi else f"{row.rank_lo or ''}"]
 
 
 def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:

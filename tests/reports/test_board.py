@@ -23,7 +23,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
-from venire.render.board import show_board
+from venire.render.sections import show
 from venire.reports.board.build import build
 from venire.reports.comparison import compare
 
@@ -114,7 +114,7 @@ def test_an_error_in_points_is_given_where_both_are_in_one_unit(
     assert (found["mae"] is not None) == same
     assert found["mae_line"] < 10.0
     out = io.StringIO()
-    show_board(Console(file=out, width=200), build(table(rows), origins=SIMULATED, reference=known))
+    show(Console(file=out, width=200), build(table(rows), origins=SIMULATED, reference=known).sections())
     shown = " ".join(out.getvalue().split())
     assert ("times as wide as the reference's" in shown) != same
     assert "agreement with the reference: 5 models, Pearson" in shown
@@ -248,7 +248,7 @@ def test_a_comparison_ranks_who_won_everything_first_under_every_method(table: T
 def test_a_board_with_models_without_a_rating_names_the_remedy(table: Table, method: str, remedy: str) -> None:
     rows = [(one, other, "first", "j", f"i{n}") for one, other in ("zc", "ca", "za") for n in range(60)]
     out = io.StringIO()
-    show_board(Console(file=out, width=120), build(table(rows), origins=SIMULATED, method=method))
+    show(Console(file=out, width=120), build(table(rows), origins=SIMULATED, method=method).sections())
     assert ("ridge" in out.getvalue()) is bool(remedy)
     assert remedy in out.getvalue()
     if remedy:

@@ -86,8 +86,6 @@ def rate(
     """
     from venire.arena.errors import InputError
     from venire.cli.options import write_json
-    from venire.render.board import show_board
-    from venire.render.figures import show_figures
     from venire.render.screen import console, show_pages_hint
     from venire.render.sections import show
     from venire.reports.board.rate import read
@@ -114,8 +112,7 @@ def rate(
         write_json(board.to_json())
     else:
         screen = console()
-        show_board(screen, board)
-        show_figures(screen, board.diagnostics.figures)
+        show(screen, board.sections())
         if read_from.store is not None:
             show_pages_hint(console(stderr=True), read_from.store)
     if report is not None:

@@ -27,6 +27,7 @@ from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.wave_lane import Polling
 from venire.render.interim import format_interim, show_interim
 from venire.render.screen import FAILED, console, progress, show_pages_hint, tabulate, warning_printer
+from venire.render.sections import show
 from venire.render.status import (
     failure_summary,
     show_drift,
@@ -169,9 +170,8 @@ def _show_board(out: Console, session: Session) -> None:
     if len(origins) > 1:
         out.print(f"no board: the verdicts are of several origins ({', '.join(origins)}), which are not rated together")
         return
-    from venire.render.board import show_board  # and scipy, 65 MB that no run needs before its end
 
-    show_board(out, session.board())
+    show(out, session.board().sections())
     known = plans.interim_analyses(session.store, session.planned.id)
     show_interim(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
 

@@ -38,6 +38,8 @@ def show(screen: Console, blocks: Iterable[Block]) -> None:
                 screen.print()
             case Heading(text=text, mark=mark):
                 screen.print(plain(f"{mark} {text}".strip()), style="italic")
+            case Paragraph(below_width=width) if 0 < width <= screen.width:
+                pass
             case Paragraph(text=text, severity=severity):
                 screen.print(plain(text), style=_STYLES[severity])
             case Bullets(texts=texts):

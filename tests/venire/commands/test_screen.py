@@ -20,10 +20,10 @@ from venire.arena.records import Origin
 from venire.arena.wording import money, plain
 from venire.cli.options import write_json
 from venire.configs.loading import load_campaign
-from venire.render.board import show_board
 from venire.render.outcome import show_next_steps
 from venire.render.plan import show_plan
 from venire.render.screen import progress, tabulate
+from venire.render.sections import show
 from venire.reports.board.build import build
 from venire.reports.board.rate import rate
 from venire.session import Session
@@ -60,7 +60,7 @@ def words_of(out: io.StringIO) -> list[str]:
 def test_a_board_cuts_no_figure(battles: Path, width: int) -> None:
     board = rate(battles)
     screen, out = screen_of(width)
-    show_board(screen, board)
+    show(screen, board.sections())
     assert "…" not in out.getvalue()
     assert all(len(line.rstrip()) <= width for line in out.getvalue().splitlines())
     (judge,) = board.judges
@@ -105,7 +105,7 @@ def test_a_judge_that_only_ties_has_a_board_beside_a_reference(tmp_path: Path) -
     reference = {"a": 1200.0, "b": 1000.0, "c": 900.0, "d": 800.0}
     board = build(read_battles(table, {}), reference=reference, origins=[Origin.RECORDED])
     screen, out = screen_of(130)
-    show_board(screen, board)
+    show(screen, board.sections())
     assert "agreement with the reference: none: all ratings of one side are equal" in out.getvalue()
 
 

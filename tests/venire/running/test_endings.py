@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from tests.forked import Forked
-from venire.render.board import show_board
+from venire.render.sections import show
 from venire.reports.board.rate import rate
 
 Venire = Callable[..., Any]
@@ -109,7 +109,7 @@ def test_who_does_not_agree_to_the_plan_pays_nothing(venire: Venire, write_campa
 def test_no_figure_is_cut_on_a_narrow_terminal(battles: Path, width: int) -> None:
     out = io.StringIO()
     board = rate(battles)
-    show_board(Console(file=out, width=width, markup=False, emoji=False, highlight=False), board)
+    show(Console(file=out, width=width, markup=False, emoji=False, highlight=False), board.sections())
     shown = out.getvalue()
     assert "…" not in shown
     for row in board.judges:
@@ -122,7 +122,7 @@ def test_no_figure_is_cut_on_a_narrow_terminal(battles: Path, width: int) -> Non
 def test_names_are_shown_as_they_stand(battles: Path) -> None:
     battles.write_text(battles.read_text(encoding="utf-8").replace("a-judge", ":cat: [bold]"), encoding="utf-8")
     out = io.StringIO()
-    show_board(Console(file=out, width=130, markup=False, emoji=False, highlight=False), rate(battles))
+    show(Console(file=out, width=130, markup=False, emoji=False, highlight=False), rate(battles).sections())
     assert ":cat: [bold]" in out.getvalue()
 
 
@@ -140,7 +140,7 @@ def test_control_characters_are_shown_and_not_obeyed(battles: Path) -> None:
     text = battles.read_text(encoding="utf-8").replace("a-judge", "\x1b[31mred\x07")
     battles.write_text(text, encoding="utf-8")
     out = io.StringIO()
-    show_board(Console(file=out, width=130, markup=False, emoji=False, highlight=False), rate(battles))
+    show(Console(file=out, width=130, markup=False, emoji=False, highlight=False), rate(battles).sections())
     assert "\x1b" not in out.getvalue()
     assert "\\x1b[31mred\\x07" in out.getvalue()
 

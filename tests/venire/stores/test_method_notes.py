@@ -16,9 +16,9 @@ from venire.ratings.am_elo.stable_arena import DroppedJudge
 from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.findings import AbilitySign, ContradictedVotes, DroppedJudges, JudgesWithoutAbility
-from venire.render.board import show_board, show_method_notes
 from venire.render.sections import show
 from venire.reports.board.build import build
+from venire.reports.board.sections import method_note_sections
 from venire.reports.comparison import compare
 
 ORDER = ContradictedVotes((), cost=12.5, lower_bound=10.0, proved=False, optimal_orders=None)
@@ -28,7 +28,7 @@ def said(*findings: object, **counts: Any) -> str:
     facts = build(to_battles(ballots(["x"], None, ["oak"], [1])), origins=[Origin.RECORDED]).diagnostics
     out = io.StringIO()
     facts = replace(facts, findings=findings, counts=replace(facts.counts, **counts))
-    show_method_notes(Console(file=out, width=300, soft_wrap=True), facts)
+    show(Console(file=out, width=300, soft_wrap=True), method_note_sections(facts))
     return out.getvalue()
 
 
@@ -69,7 +69,7 @@ def test_a_board_of_places_fits_its_screen_and_says_neither_elo_nor_flips(width:
     battles = to_battles(ballots(["x"] * 3 + ["y"] * 3, None, ["maple", "oak", "cedar"] * 2, [1, 2, 3, 1, 3, 2]))
     out = io.StringIO()
     board = build(battles, origins=[Origin.RECORDED], method="kemeny", options=Options())
-    show_board(Console(file=out, width=width), board)
+    show(Console(file=out, width=width), board.sections())
     lines = out.getvalue().splitlines()
     assert lines[0].strip() == "Leaderboard   kemeny   verdicts: recorded"
     assert lines[1].split() == ["model", "position", "judgments"]

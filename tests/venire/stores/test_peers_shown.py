@@ -14,7 +14,8 @@ from venire.ratings.data.ballots import ballots
 from venire.ratings.peers.peer_evaluation import PeerEvaluation, PeerRow, SelfPeerGap
 from venire.ratings.peers.self_preference import SelfPreferenceOdds
 from venire.ratings.voting.rules import median_rank
-from venire.render.board import show_peers
+from venire.render.sections import show
+from venire.reports.board.judge_sections import peer_sections
 
 Venire = Callable[..., Any]
 
@@ -43,7 +44,7 @@ def test_a_narrow_terminal_has_the_figures_that_matter(width: int, wide: bool) -
     order = median_rank(ballots(["x"], None, ["a"], [1]))
     facts = PeerEvaluation((row,), "positions", 0.9, 0, ("length",), order, order, ("a stands better",))
     out = io.StringIO()
-    show_peers(Console(file=out, width=width, markup=False, highlight=False), facts, "simulated")
+    show(Console(file=out, width=width, markup=False, highlight=False), peer_sections(facts, "simulated"))
     shown = " ".join(out.getvalue().split())
     assert ("by others  " in out.getvalue()) is wide
     assert "-0.50 -0.90 to -0.10 0.00" in shown  # what rounds to 0 has no sign

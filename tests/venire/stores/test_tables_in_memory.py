@@ -203,5 +203,5 @@ def test_a_model_that_won_everything_is_first_in_every_form_of_a_board_with_a_bo
     page = board._repr_html_()
     assert re.search(rf">1</td><th[^>]*><bdi>zebra</bdi></th><td[^>]*>over {board.models[0].lo:.0f}</td>", page)
     assert re.search("<bdi>ant</bdi></th><td[^>]*>under ", page)
-    assert "ridge=0.1" in page
+    assert "ridge 0.1" in page
     assert all(row.elo is not None for row in vn.rate(rows, ridge=0.1).models)

@@ -22,7 +22,7 @@ from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.reports.board.rate import read
 from venire.reports.board.source import Rateable, SourceKeywords, VerdictSource, verdict_source
-from venire.reports.board.stored import choose_campaign, in_order_of, read_stored, styles
+from venire.reports.board.stored import choose_campaign, in_order_of, styles
 from venire.reports.board.verdicts import DEFAULT_METHOD, Verdicts
 from venire.storage.read import frames
 from venire.storage.store.opening import reading
@@ -77,17 +77,16 @@ def case_of(source: VerdictSource, verdicts: Verdicts, options: Options) -> Case
     return _case(verdicts.battles, verdicts, options)
 
 
-def case_of_campaign(store: Store, campaign: frames.CampaignRow) -> tuple[Case, Verdicts]:
-    """The verdicts of a campaign of an open store as input of checks, and as they were read; with the campaign's seed.
+def case_of_campaign(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts) -> Case:
+    """The verdicts of a campaign of an open store as input of checks, with the campaign's seed.
 
     Raises InputError for a campaign that has grades alone.
     """
-    verdicts = read_stored(store, campaign)
     verdicts.refuse_grades_alone()
     options = Options(seed=verdicts.seed)
     if verdicts.battles.ballots is not None:
-        return _case(verdicts.battles, verdicts, options), verdicts
-    return _timed_case(store, campaign, verdicts, options), verdicts
+        return _case(verdicts.battles, verdicts, options)
+    return _timed_case(store, campaign, verdicts, options)
 
 
 def _timed_case(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts, options: Options) -> Case:

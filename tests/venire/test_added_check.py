@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import venire
-from venire.live.documents import audit_document, read_for_board
+from venire.live.documents import audit_document, read_for_audit, read_for_board
 from venire.live.library import Library
 from venire.pages.registry import PAGES
 from venire.pages.report.markdown import report_markdown
@@ -22,7 +22,6 @@ from venire.pages.views import audit as audit_view
 from venire.render.sections import show
 from venire.reporting.document import report_document
 from venire.reports.audit.audit import CHECKS
-from venire.reports.audit.cases import case_of_campaign
 from venire.reports.audit.finding import Calls, Case, Check, CheckResult, check
 from venire.reports.board.source import VerdictSource
 
@@ -66,8 +65,7 @@ def test_pages_have_a_check_that_was_added_with_its_question_and_its_calls(store
     with served.store() as opened:
         here = served.context(opened, 1, token="", live=None)
         here.table.refresh(at_once=True)
-        case, verdicts = case_of_campaign(opened, here.campaign)
-        document = audit_document(case, verdicts.origins, verdicts.note)
+        document = audit_document(*read_for_audit(opened, here.campaign))
         board = read_for_board(opened, here.campaign, None, "", "")[0].board().to_json()
         asked = replace(here, board=lambda: board, audit=lambda: document, audit_at_hand=lambda: document)
         page, judges = PAGES["audit"].html(asked), PAGES["judges"].html(asked)

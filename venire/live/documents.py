@@ -62,9 +62,10 @@ def _pairs_seen(battles: Battles) -> list[tuple[str, str, float, int]]:
 def read_for_audit(store: Store, campaign: CampaignRow) -> tuple[Any, Any, str | None]:
     """The case of an audit, whence its verdicts are, and what is to be noted. Raises InputError for grades alone."""
     from venire.reports.audit.cases import case_of_campaign
+    from venire.reports.board.stored import read_stored
 
-    case, verdicts = case_of_campaign(store, campaign)
-    return case, verdicts.origins, verdicts.note
+    verdicts = read_stored(store, campaign)
+    return case_of_campaign(store, campaign, verdicts), verdicts.origins, verdicts.note
 
 
 def audit_document(case: Any, origins: Any, note: str | None) -> dict[str, Any]:

@@ -273,10 +273,9 @@ def _audit(
     try:
         if store is None or campaign is None:
             case = case_of(source, verdicts, Options(seed=verdicts.seed))
-            found = audit_document(case, verdicts.origins, verdicts.note)
         else:
-            case, read_again = case_of_campaign(store, campaign)
-            found = audit_document(case, read_again.origins, read_again.note)
+            case = case_of_campaign(store, campaign, verdicts)
+        found = audit_document(case, verdicts.origins, verdicts.note)
     except VenireError as error:
         _leave_out(left_out, "What should be doubted", str(error))
         return None

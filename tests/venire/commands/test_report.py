@@ -16,6 +16,10 @@ import pytest
 import venire as vn
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
+from venire.reporting.document import report_document
+from venire.reports.audit.audit import WORDS, word
+from venire.reports.audit.cases import audited
+from venire.reports.board.source import VerdictSource
 from venire.reports.markdown import plain_markdown
 
 Venire = Callable[..., Any]
@@ -56,6 +60,18 @@ class Read(HTMLParser):
         if self._in == "h2" and data.strip():
             self.headings.append(data.strip())
             self._in = ""
+
+
+def test_the_audit_in_a_report_is_of_the_source_of_the_report(store: Path) -> None:
+    seen = set()
+    for cluster in (None, "none"):
+        source = VerdictSource((store,), cluster=cluster)
+        said = tuple(one["says"] for one in report_document(source)["audit"]["findings"])
+        assert said == tuple(
+            one.says for one in sorted(audited(source).findings, key=lambda one: WORDS.index(word(one)))
+        )
+        seen.add(said)
+    assert len(seen) == 2
 
 
 def test_figures_are_files_for_a_paper_and_only_those_there_is_data_for(

@@ -128,7 +128,7 @@ def test_answers_of_an_actor_that_was_silent_for_too_long_are_kept_and_paid(writ
         if now.answered > 20 and len(crew.made[0].actors[0].out) > 1 and not held:
             link.passes.clear()
             held.append(now.answered)
-        elif held and now.answered > held[0] + 80:
+        elif held and now.answered > held[0] + 80 and crew.made[0].losses.leases:
             link.passes.set()
 
     with provider(tmp_path, speed=150.0) as address:

@@ -35,20 +35,30 @@ class DesignSpace:
         return self.inputs.lengths.of(self.inputs.answers, self.models, self.instructions)
 
     @cached_property
-    def places(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    def codes(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The codes of models and of instructions."""
         return ({name: n for n, name in enumerate(self.models)}, {name: n for n, name in enumerate(self.instructions)})
+
+    def battles(self, picks: Iterable[Pick]) -> NDArray[np.int32]:
+        """Battles (battles, 3) that a policy chose; of a matchup without an instruction those on all of them."""
+        models, instructions = self.codes
+        everywhere = range(len(self.instructions))
+        return _battles(
+            (models[pick.model_a], models[pick.model_b], instruction)
+            for pick in picks
+            for instruction in (everywhere if pick.instruction is None else (instructions[pick.instruction],))
+        )
 
     @cached_property
     def barred(self) -> NDArray[np.int32]:
         """Battles (battles, 3) whose two texts are equal."""
-        found = []
-        for place, name in enumerate(self.instructions):
+        rows: list[tuple[int, int, int]] = []
+        for instruction, name in enumerate(self.instructions):
             same: dict[int, list[int]] = {}
             for code, model in enumerate(self.models):
                 same.setdefault(self.inputs.answers.completions[model, name].text, []).append(code)
-            found += [(a, b, place) for codes in same.values() for a, b in combinations(codes, 2)]
-        return _codes(found)
+            rows += [(a, b, instruction) for codes in same.values() for a, b in combinations(codes, 2)]
+        return _battles(rows)
 
     @cached_property
     def only(self) -> NDArray[np.int32] | None:
@@ -56,46 +66,46 @@ class DesignSpace:
         judges, recordings = self.inputs.campaign.pair_judges, self.inputs.recordings
         if any(name not in recordings for name in judges):
             return None
-        models, instructions = self.places
-        found = {
-            (*sorted(models[one] for one in shown), instructions[name])
+        models, instructions = self.codes
+        rows = {
+            (*sorted(models[model] for model in shown), instructions[name])
             for judge in judges
-            for name, rows in recordings[judge].texts.items()
+            for name, texts in recordings[judge].texts.items()
             if name in instructions
-            for shown, _ in rows
+            for shown, _ in texts
             if set(shown) <= models.keys()
         }
-        return _codes(sorted(found))
+        return _battles(sorted(rows))
 
     def asked(self, designs: Iterable[RoundDesign], judges: Collection[str] = ()) -> NDArray[np.int32]:
         """Battles (battles, 3) of some rounds, each once, in the order planned; with `judges`, theirs alone."""
-        models, instructions = self.places
+        models, instructions = self.codes
         barred = set(map(tuple, self.barred.tolist()))
-        found: dict[tuple[int, int, int], None] = {}
+        rows: dict[tuple[int, int, int], None] = {}
         for design in designs:
             if judges and design.judges and not set(judges) & set(design.judges):
                 continue
             for name, matchups in zip(design.instructions, design.matchups_on(), strict=True):
-                place = instructions[name]
                 for one in matchups:
-                    found[models[one.model_a], models[one.model_b], place] = None
-        return _codes([battle for battle in found if battle not in barred])
+                    rows[models[one.model_a], models[one.model_b], instructions[name]] = None
+        return _battles(row for row in rows if row not in barred)
 
     def characters(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """How much text each of some battles (battles, 3) shows a judge; if it cuts, what fits its context."""
         asked_text = self.lengths.referenced if cost.call.needs_reference else self.lengths.instructions
         shown = self.lengths.completions
-        a, b, place = battles.T
-        characters, context = np.asarray(asked_text[place] + shown[a, place] + shown[b, place]), cost.call.judge.context
+        a, b, instruction = battles.T
+        characters = np.asarray(asked_text[instruction] + shown[a, instruction] + shown[b, instruction])
+        context = cost.call.judge.context
         fits = np.inf if context is None or not cost.call.cuts else context * CHARACTERS_A_TOKEN
         return np.asarray(np.minimum(characters, fits))
 
     def left(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """The share (battles,) of the trials of some battles (battles, 3) that a judge has not settled yet."""
-        a, b, place = battles.T
+        a, b, instruction = battles.T
         if (pairs := self.inputs.settled.get(cost.judge)) is None:
             return np.ones(len(battles))
-        settled = pairs.of(self._numbers[a, place], self._numbers[b, place])
+        settled = pairs.of(self._numbers[a, instruction], self._numbers[b, instruction])
         return np.asarray(1.0 - np.minimum(1.0, settled / cost.trials))
 
     @cached_property
@@ -109,8 +119,7 @@ def payable_battles(
     space: DesignSpace, picks: Sequence[Pick], judges: Collection[str], funds: Funds
 ) -> tuple[int, str]:
     """How many of the first battles chosen some judges can be paid for, and whose budget covers no more ("": all)."""
-    models, instructions = space.places
-    battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
+    battles = space.battles(picks)
     if not any(funds.budgets[name].is_limited for name in judges):
         return len(picks), ""
     count, whose = affordable(
@@ -136,7 +145,7 @@ def policy_state(
     nobody asked them), `judges` who will be asked (none named: all). `models` are left alone where only some are to be
     matched: then codes are of these.
     """
-    kept = np.arange(len(space.models)) if models is None else np.array([space.places[0][name] for name in models])
+    kept = np.arange(len(space.models)) if models is None else np.array([space.codes[0][name] for name in models])
     who = tuple(judges) or space.inputs.campaign.pair_judges
     habits = estimates.judges if estimates is not None else {}
     logits, se = _ratings(space.models, estimates)
@@ -190,5 +199,5 @@ def _recoded(battles: NDArray[np.int32], kept: NDArray[np.int64], models: int) -
     return found[(found[:, :2] >= 0).all(axis=1)]
 
 
-def _codes(battles: Sequence[tuple[int, ...]]) -> NDArray[np.int32]:
-    return np.array(battles, dtype=np.int32).reshape(-1, 3)
+def _battles(rows: Iterable[tuple[int, ...]]) -> NDArray[np.int32]:
+    return np.array(list(rows), dtype=np.int32).reshape(-1, 3)

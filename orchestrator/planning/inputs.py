@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
@@ -12,11 +14,11 @@ from venire.arena.records import Respondent
 from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_costs
 from venire.orchestrator.costs.coverage import Funds
 from venire.orchestrator.designs import ExcludedModel
-from venire.orchestrator.planning.oversized import TextLengths, may_be_oversized, text_lengths
+from venire.orchestrator.planning.oversized import TextLengths, may_be_oversized
 from venire.orchestrator.planning.recorded import Recording, read_recordings
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Catalogue, KnownCampaign
-from venire.storage.plans.trial_states import SettledPairs, settled_pairs
+from venire.storage.plans.trial_states import SettledPairs, by_number, settled_pairs
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
@@ -85,6 +87,12 @@ def read_inputs(
         campaign, known.judges, selected, answers, lengths, recordings, battle_costs(campaign, expected), settled,
         estimates, battles,
     )  # fmt: skip
+
+
+def text_lengths(store: Store) -> TextLengths:
+    """How long all texts of a store are, by number."""
+    lengths = (by_number(store, "instruction_lengths", column) for column in ("characters", "referenced"))
+    return TextLengths(*(one.astype(np.float64) for one in (*lengths, by_number(store, "completion_lengths"))))
 
 
 def select_models(campaign: CampaignSettings, there: Sequence[importing.StoredModel]) -> SelectedModels:

@@ -19,8 +19,7 @@ from venire.orchestrator.costs.budget import BudgetAccount
 from venire.orchestrator.costs.call_cost import CHARACTERS_A_TOKEN, CallCost
 from venire.orchestrator.costs.coverage import Funds
 from venire.storage.plans.plans import Catalogue
-from venire.storage.plans.trial_states import SettledPairs, by_number
-from venire.storage.store.store import Store
+from venire.storage.plans.trial_states import SettledPairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,12 +46,6 @@ class TextLengths:
                 if (completion := answers.completions.get((model, name))) is not None:
                     shown[row, column] = self.completions[completion.number]
         return TextLengths(self.instructions[numbers], self.referenced[numbers], shown)
-
-
-def text_lengths(store: Store) -> TextLengths:
-    """How long all texts of a store are, by number."""
-    lengths = (by_number(store, "instruction_lengths", column) for column in ("characters", "referenced"))
-    return TextLengths(*(one.astype(np.float64) for one in (*lengths, by_number(store, "completion_lengths"))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesi
 from venire.orchestrator.planning.amending import has_grown, may_have_grown, plan_stays, refuse_other_prompts
 from venire.orchestrator.planning.expand import write_round
 from venire.orchestrator.planning.first_round import first_round, texts_left_out
-from venire.orchestrator.planning.inputs import PlanInputs, read_inputs
-from venire.orchestrator.planning.oversized import OversizedText, may_be_oversized, text_lengths
+from venire.orchestrator.planning.inputs import PlanInputs, read_inputs, text_lengths
+from venire.orchestrator.planning.oversized import OversizedText, may_be_oversized
 from venire.orchestrator.planning.respondents import refuse_edited, refuse_written, respondents
 from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.plans import plans

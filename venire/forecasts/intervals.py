@@ -18,10 +18,11 @@ from venire.arena.battles import Battles
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import Estimates, Pick
+from venire.arena.planning import Estimates
 from venire.arena.records import RECORDED
 from venire.orchestrator.costs.forecast import Forecast
 from venire.orchestrator.planning.design_space import DesignSpace, policy_state
+from venire.orchestrator.planning.first_round import pairs_of
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.design.interval_forecast import (
@@ -170,8 +171,8 @@ def plan_intervals(session: Session, forecast: Forecast) -> PlanIntervals | str 
     np.add.at(counts, (battles[:, 0], battles[:, 1]), often)
     covered = min(1.0, (done + payable) / max(1, trials))
     many = round(float(often.sum()))
-    size = len(models)
-    largest = np.inf if widths.grows else size * (size - 1) / 2 * len(session.planned.design.instructions) / many
+    there = pairs_of(models) * len(session.planned.design.instructions)
+    largest = np.inf if widths.grows else there / many
     return PlanIntervals(
         widths,
         many,
@@ -306,8 +307,7 @@ def remaining_battles(session: Session, estimates: Estimates | None, affordable:
             break
         if number <= 0:
             continue
-        there = len(models) * (len(models) - 1) // 2 * len(names) - len(space.barred) - len(asked)
-        number = min(number, there)
+        number = min(number, pairs_of(models) * len(names) - len(space.barred) - len(asked))
         chosen = _chosen(session, space, phase, min(number, _MAX_CHOSEN), elo, asked, estimates)
         if not len(chosen):
             continue
@@ -362,14 +362,4 @@ def _chosen(
         picks = policy.choose(state, phase, wanted, rng)
     except InputError:  # it needs ratings from the verdicts of an earlier phase
         return _none()
-    models, instructions = space.places
-    rows = [
-        (models[one.model_a], models[one.model_b], place)
-        for one in picks
-        for place in (_on(one, instructions, len(space.instructions)))
-    ]
-    return np.array(rows, dtype=np.int32).reshape(-1, 3)
-
-
-def _on(pick: Pick, instructions: Mapping[str, int], number: int) -> range | tuple[int]:
-    return range(number) if pick.instruction is None else (instructions[pick.instruction],)
+    return space.battles(picks)

@@ -11,7 +11,7 @@ import numpy as np
 
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import JudgeHabit
+from venire.arena.planning import JudgeHabit, Pick
 from venire.arena.records import Matchup
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanIntervals
@@ -174,9 +174,7 @@ def _chosen(design: RoundDesign) -> Iterator[tuple[Matchup, str | None]]:
 
 
 def _nano(space: DesignSpace, pair: tuple[str, str], on: Sequence[str], judges: Sequence[str]) -> int | None:
-    models, instructions = space.places
-    a, b = (models[name] for name in pair)
-    battles = np.array([(a, b, instructions[name]) for name in on], dtype=np.int32).reshape(-1, 3)
+    battles = space.battles(Pick(*pair, name) for name in on)
     asked = [one for one in space.inputs.costs if not judges or one.judge in judges]
     if not asked:
         return None

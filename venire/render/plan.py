@@ -19,6 +19,7 @@ from venire.judges.providers.vendors import price_table
 from venire.orchestrator.costs.call_cost import LEVEL
 from venire.orchestrator.costs.forecast import Forecast, JudgeForecast, LongForecast
 from venire.orchestrator.designs import PlannedCampaign, Replayed
+from venire.orchestrator.planning.first_round import pairs_of
 from venire.orchestrator.planning.respondents import generation
 from venire.orchestrator.planning.sharding import Shard
 from venire.orchestrator.run.takeover import Takeover
@@ -54,7 +55,7 @@ def show_plan(screen: Console, session: Session, forecast: Forecast) -> None:
         screen.print(_UNITS, style="dim")
     if session.takeover is not None:
         _show_shard(screen, session, session.takeover, progress.planned)
-    possible = len(chosen.models) * (len(chosen.models) - 1) // 2
+    possible = pairs_of(chosen.models)
     wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
     if session.campaign.pair_judges and (settings.matchups or 0) > possible:
         screen.print(f"{settings.matchups} matchups were asked for: {len(chosen.models)} models have {possible} pairs")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from inspect import isfunction
 from itertools import combinations, groupby, islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,9 @@ from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.coverage import Funds
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign
+from venire.orchestrator.planning import design_space
+from venire.orchestrator.planning import first_round as first_round_module
+from venire.orchestrator.planning import oversized as oversized_module
 from venire.orchestrator.planning.expand import NumberedRespondent, expand
 from venire.orchestrator.planning.first_round import first_round
 from venire.orchestrator.planning.inputs import PlanInputs, SelectedModels, select_models
@@ -218,6 +223,14 @@ def test_instructions_are_drawn_with_the_seed_whatever_their_order() -> None:
     assert len(set(drawn(1))) == 6
     assert set(drawn(1)) <= set(names)
     assert len({drawn(seed) for seed in range(10)}) == 10
+
+
+@pytest.mark.parametrize("module", [first_round_module, design_space, oversized_module])
+def test_a_round_is_designed_by_what_was_read_alone(module: ModuleType) -> None:
+    """What stands in the store is in `PlanInputs` and `Funds`: nothing is read a second time half way."""
+    assert not {"plans", "frames", "importing", "Clock", "read_recordings"} & set(vars(module))
+    functions = [value for value in vars(module).values() if isfunction(value)]
+    assert not [one.__name__ for one in functions if "store" in one.__annotations__]
 
 
 def test_random_matchups_follow_the_seed_of_the_campaign() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.forecasts.intervals import PlanIntervals, plan_intervals
 from venire.forecasts.plan import reasons
+from venire.orchestrator.costs.forecast import forecast
 from venire.orchestrator.recording.ending import Ending
 from venire.ratings.design.priors import SLOPE
 from venire.session import Session
@@ -297,3 +299,13 @@ def test_the_reason_for_a_battle_has_the_price_at_which_it_is_asked(write_campai
     )
     live, batched = (venire("plan", in_rounds(file), "--explain", "--json").json()["explain"] for file in files)
     assert batched["chosen"][0]["nano"] == pytest.approx(live["chosen"][0]["nano"] / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("form", [["--json"], ["--explain"]])
+def test_a_plan_is_forecast_once(
+    form: list[str], write_campaign: Write, venire: Venire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Mock(wraps=forecast)
+    monkeypatch.setattr("venire.session.forecast", asked)
+    assert venire("plan", write_campaign(), *form).code == 0
+    assert asked.call_count == 1

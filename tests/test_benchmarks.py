@@ -256,7 +256,7 @@ def test_a_way_without_its_package_is_left_out_by_name(
     assert "elsewhere is left out: no_such_package is not installed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["ranges", "shards"])
+@pytest.mark.parametrize("kind", ["ranges", pytest.param("shards", marks=pytest.mark.slow)])
 def test_partitions_are_merged_beside_duckdb_alone(kind: str, tmp_path: Path) -> None:
     command = [sys.executable, str(_BENCHMARKS / "partitions.py"), "--rows", "1000", "--partitions", "2"]
     done = subprocess.run([*command, "--kinds", kind], capture_output=True, text=True, check=False, timeout=110)
@@ -268,7 +268,9 @@ def test_partitions_are_merged_beside_duckdb_alone(kind: str, tmp_path: Path) ->
     ]
 
 
-@pytest.mark.parametrize("given", [["--rows", "1500"], ["--rows", "0"], ["--partitions", "1"]])
+@pytest.mark.parametrize(
+    "given", [["--rows", "1500"], pytest.param(["--rows", "0"], marks=pytest.mark.slow), ["--partitions", "1"]]
+)
 def test_partitions_that_there_cannot_be_are_refused(given: list[str]) -> None:
     command = [sys.executable, str(_BENCHMARKS / "partitions.py"), *given]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)

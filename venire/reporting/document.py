@@ -108,7 +108,7 @@ def _document(
         "board": board,
     }
     found["answer"] = answer(found)
-    found["contestants"] = _contestant_costs(verdicts, board, left_out)
+    found["contestants"] = _contestant_costs(verdicts, rated, board, left_out)
     sets = tied(board["models"])
     found["methods"] = methods_section(verdicts, board["method"], options, sets)
     if "reason" in found["methods"]:
@@ -124,7 +124,7 @@ def _document(
     found["people"] = _people(verdicts, board, left_out)
     found["audit"] = _audit(source, verdicts, store, campaign, left_out)
     found["asked"] = asked_options(source, asked)
-    found["how"] = _how(found, verdicts, store, campaign, options.seed)
+    found["how"] = _how(found, rated, store, campaign, options.seed)
     found["prompts"] = [] if store is None or campaign is None else _prompts(store, campaign.id)
     found["battles"] = [] if store is None or table is None else example_battles(store, table, board["models"])
     if store is None:
@@ -137,10 +137,7 @@ def _document(
         for one in (found["audit"] or {}).get("findings", ())
         if one["word"] == "not made"
     ]
-    left_out += [
-        {"what": f"Rating of {name}", "why": str(why)}
-        for name, why in (board["diagnostics"].get("no_estimate") or {}).items()
-    ]
+    left_out += [{"what": f"Rating of {name}", "why": why} for name, why in rated.diagnostics.no_estimate.items()]
     left_out += [
         {"what": f"Method {name}", "why": why} for name, why in ((found["methods"] or {}).get("left_out") or {}).items()
     ]
@@ -176,7 +173,7 @@ def _cost(store: Store, campaign: int) -> dict[str, Any]:
 
 
 def _contestant_costs(
-    verdicts: Verdicts, board: Mapping[str, Any], left_out: list[dict[str, str]]
+    verdicts: Verdicts, rated: Board, board: Mapping[str, Any], left_out: list[dict[str, str]]
 ) -> list[dict[str, Any]] | None:
     """What a completion of each rated model cost, with intervals, and who is on the frontier; None of fewer than two.
 
@@ -187,10 +184,9 @@ def _contestant_costs(
         _leave_out(left_out, what, "files of verdicts hold no prices of contestants")
         return None
     models, costs = board["models"], verdicts.costs().models
-    level = board["diagnostics"].get("level") or Options().level
     rows = [
         {**{key: one[key] for key in ("model", "elo", "lo", "hi", "frontier", "completions")}, **_nano(one)}
-        for one in cost_rows(models, costs, level)
+        for one in cost_rows(models, costs, rated.diagnostics.level)
     ]
     if len(rows) < 2:
         why = (
@@ -301,33 +297,31 @@ def _prompts(store: Store, campaign: int) -> list[dict[str, Any]]:
 
 def _how(
     document: Mapping[str, Any],
-    verdicts: Verdicts,
+    rated: Board,
     store: Store | None,
     campaign: frames.CampaignRow | None,
     seed: int,
 ) -> list[str]:
     """How the report's figures came about, in sentences for a section on methods."""
     found = [] if store is None or campaign is None else _campaign_sentences(store, campaign)
-    counts, board = document["counts"], document["board"]
-    facts = board["diagnostics"]
+    counts, facts, judged = document["counts"], rated.diagnostics, rated.diagnostics.counts
     if store is None:
         found.append(
             f"{counted(counts['verdicts'], 'verdict')} of {counted(len(counts['judges']), 'judge')} on "
             f"{counted(counts['models'], 'model')} were read from {document['title']}."
         )
-    merged = "averaged" if facts.get("merge") == "mean" else f"merged by {facts.get('merge')!r}"
+    merged = "averaged" if judged.merge == "mean" else f"merged by {judged.merge!r}"
     found.append(
         f"The two orders of a battle were {merged} into one judgment, orders that named opposite winners counting as "
-        f"{facts.get('flips_as') or 'ties'}: {counted(facts.get('judgments') or 0, 'judgment')}, of which "
-        f"{facts.get('ties') or 0:,} are ties and {facts.get('flips') or 0:,} flipped; "
+        f"{judged.flips_as}: {counted(judged.judgments, 'judgment')}, of which "
+        f"{judged.ties:,} are ties and {judged.flips:,} flipped; "
         f"{counts['verdicts'] - counts['read']:,} verdicts could not be read and count for nobody."
     )
     if document["asked"]:
         found.append(f"It was asked for with {', '.join(document['asked'])}.")
-    errors = facts.get("cluster") or "single judgments"
     found.append(
-        f"Ratings are by {board['method']} on a scale of {board['gauge']}, with "
-        f"{100 * (facts.get('level') or 0.95):g}% intervals by {errors}; ranks and sets of models that are not "
+        f"Ratings are by {rated.method} on a scale of {rated.gauge}, with "
+        f"{100 * facts.level:g}% intervals by {facts.cluster}; ranks and sets of models that are not "
         "distinguished are at the same level."
     )
     found.append(

@@ -30,19 +30,18 @@ def first_round(inputs: PlanInputs, funds: Funds) -> RoundDesign:
     """
     campaign, rng = inputs.campaign, np.random.default_rng(inputs.campaign.seed)
     phase = campaign.plan.phases[0]
-    if campaign.asks_contestants:
-        names = tuple(judge.name for judge in campaign.judges)
-        return RoundDesign((), draw_instructions(inputs, funds, rng)[0], names, (), phase=phase.name)
     if campaign.pair_judges:
         refuse_phases(campaign, inputs.models.names, inputs.models.elo)
     if inputs.battles is not None:
         design = _given(inputs, inputs.battles, funds)
-    elif phase.policy == RECORDED:
+    elif phase.policy == RECORDED and not campaign.asks_contestants:
         design = _on_record(inputs, rng)
-    elif phase.crosses or not campaign.pair_judges:
-        design = _crossed(inputs, funds, rng)
     else:
-        design = _battles(inputs, funds, rng)
+        drawn, _ = draw_instructions(inputs, funds, rng)
+        if campaign.asks_contestants:
+            return RoundDesign((), drawn, tuple(judge.name for judge in campaign.judges), (), phase=phase.name)
+        crosses = phase.crosses or not campaign.pair_judges
+        design = _crossed(inputs, drawn, rng) if crosses else _battles(inputs, drawn, funds)
     _refuse_without_reference(inputs, design)
     _refuse_without_edits(inputs)
     return replace(design, recorded=_replayed(inputs, design))
@@ -82,19 +81,18 @@ def _on_record(inputs: PlanInputs, rng: np.random.Generator) -> RoundDesign:
     return replace(design, left_out=chosen.left_out + without)
 
 
-def _crossed(inputs: PlanInputs, funds: Funds, rng: np.random.Generator) -> RoundDesign:
+def _crossed(inputs: PlanInputs, drawn: Sequence[str], rng: np.random.Generator) -> RoundDesign:
     """Matchups by the campaign's first policy, each on all instructions drawn; none where no judge is shown pairs."""
     phase, models = inputs.campaign.plan.phases[0], inputs.models
-    drawn, _ = draw_instructions(inputs, funds, rng)
     picks = _matchups(phase, PlanState(models.names, models.elo), rng) if inputs.campaign.pair_judges else []
     design = crossed_design(picks, models.elo, drawn, models.names, phase.name)
     return replace(design, left_out=models.left_out)
 
 
-def _battles(inputs: PlanInputs, funds: Funds, rng: np.random.Generator) -> RoundDesign:
+def _battles(inputs: PlanInputs, drawn: tuple[str, ...], funds: Funds) -> RoundDesign:
     """The first battles by the campaign's first policy, at most as many as the budget pays for, but one at least."""
     campaign, models = inputs.campaign, inputs.models
-    space = DesignSpace(inputs, models.names, draw_instructions(inputs, funds, rng)[0])
+    space = DesignSpace(inputs, models.names, drawn)
     phase, state = campaign.plan.phases[0], policy_state(space, elo=models.elo, estimates=inputs.estimates)
     rng = np.random.default_rng([campaign.seed, 1])
     picks = POLICIES[phase.policy].choose(state, phase, campaign.plan.round_size(phase), rng)

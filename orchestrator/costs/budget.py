@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from operator import attrgetter
 
 from venire.arena.budgets import NOTHING, Amount, BudgetSettings, BudgetUnit
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
@@ -29,7 +30,7 @@ class BudgetAccount:
         self.reserved = NOTHING
         self.parked = NOTHING
         """Of what is reserved, what this run does not wait for: batches that a later start collects."""
-        self._limited = limits.limited
+        self._limited = tuple((unit, attrgetter(unit.name), limit) for unit, limit in limits.limited)
 
     def taken(self, unit: BudgetUnit) -> int:
         """What is used of a unit for sure."""
@@ -37,8 +38,8 @@ class BudgetAccount:
 
     def refusal(self, call: Amount) -> str | None:
         """Why a call may not be made, or None."""
-        for unit, limit in self._limited:
-            used, reserved, needed = map(unit.of_amount, (self.used, self.reserved, call))
+        for unit, amount_of, limit in self._limited:
+            used, reserved, needed = amount_of(self.used), amount_of(self.reserved), amount_of(call)
             if used + reserved + needed <= limit:
                 continue
             if unit.is_certain:
@@ -52,7 +53,7 @@ class BudgetAccount:
 
     def may_fit_later(self, call: Amount) -> bool:
         """Whether only what others have reserved is in the way, so that waiting for it may help."""
-        for unit, limit in self._limited:
+        for unit, _, limit in self._limited:
             parked = 0 if unit.is_certain else unit.of_amount(self.parked)
             if self.taken(unit) + parked + unit.of_amount(call) > limit:
                 return False

@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _ADOPTS_ORPHANS = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _MOST_BYTES = 1 << 17
+_ENVIRON = os.environ.copy()
+"""As it was before any test: what is forked later has the environment of its own request."""
 
 
 def import_everything() -> None:
@@ -101,7 +103,7 @@ def _parent() -> socket.socket:
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env=os.environ | single,
+        env=_ENVIRON | single,
         pass_fds=[other.fileno()],
         stdin=subprocess.DEVNULL,
     )

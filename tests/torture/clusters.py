@@ -113,10 +113,11 @@ def _node(cluster: RayCluster, words: list[str]) -> Iterator[None]:
 
     def listen() -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            said.append(line)
-            if "Ray runtime started" in line:
-                up.set()
+        with process.stdout as lines:  # other processes of the node hold it open until these are killed
+            for line in lines:
+                said.append(line)
+                if "Ray runtime started" in line:
+                    up.set()
         up.set()  # or it has ended
 
     threading.Thread(target=listen, daemon=True).start()

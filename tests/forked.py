@@ -85,9 +85,8 @@ def run_forked(command: list[Any], *, timeout: float = 100.0, check: bool = Fals
     with Forked([str(word) for word in command], **{**streams, **options}) as process:
         try:
             out, err = process.communicate(timeout=timeout)
-        except BaseException:
-            process.kill()
-            raise
+        finally:
+            process.kill()  # where it did not end: one that ended is not signalled
     done = subprocess.CompletedProcess(command, process.returncode, out, err)
     if check:
         done.check_returncode()

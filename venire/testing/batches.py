@@ -184,13 +184,13 @@ async def _check_list(form: _PlayedForm) -> None:
 
 async def _check_answers(form: _PlayedForm) -> None:
     batch, expected = form.replay["answered"], form.replay["answers"]
-    told = next(text for _, text in expected if text is not None and text not in Fault.__members__)
+    reply = next(text for _, text in expected if text is not None and text not in Fault.__members__)
 
     def answer(asked: str) -> Answer:
         if asked not in form.replay["files"]:
             return _json(batch if asked == form.replay["status"] else {"asked": asked}, 200)
         lines = "".join(f"{json.dumps(line)}\n" for line in form.replay["files"][asked])
-        return 200, {}, lines.replace(told, f"{told}{KEY}").encode()
+        return 200, {}, lines.replace(reply, f"{reply}{KEY}").encode()
 
     form.server.answer = answer
     found: list[list[str | None]] = []

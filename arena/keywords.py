@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import Any, ForwardRef, TypeVar
+from functools import wraps
+from typing import Any, ForwardRef, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -13,7 +14,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def spelled_out(keywords: type, record: Any) -> Callable[[_F], _F]:
     """Show each keyword of a TypedDict in the signature of a function that takes `**name: Unpack[keywords]`.
 
-    So help and completion name them, as a type checker does. Defaults are those of the fields of `record`, the
+    So help and completion name them, as a type checker does. Any other keyword is refused at once, in the name of the
+    function: TypeError. Defaults are those of the fields of `record`, the
     dataclass that the function makes of them, and None where a field has none.
 
     >>> from dataclasses import dataclass
@@ -41,8 +43,17 @@ def spelled_out(keywords: type, record: Any) -> Callable[[_F], _F]:
             )
             for name, annotation in keywords.__annotations__.items()
         ]
-        function.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
-        return function
+        known = {parameter.name for parameter in (*own, *shown)}
+
+        @wraps(function)
+        def checked(*positional: Any, **named: Any) -> Any:
+            for name in named:
+                if name not in known:
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
+            return function(*positional, **named)
+
+        checked.__signature__ = signature.replace(parameters=[*own, *shown])  # type: ignore[attr-defined]
+        return cast(_F, checked)
 
     return decorate
 

@@ -28,6 +28,7 @@ of pandas, polars or Arrow, a dict of columns, or a list of dicts, with the colu
 
 _OF_TABLES = ("mapping", "values", "where", "origin", "form", "both_bad", "baseline")
 """Settings of tables, which a store has no use for."""
+_MAPPINGS = ("mapping", "values", "where")
 
 
 class SourceKeywords(TypedDict, total=False):
@@ -75,7 +76,15 @@ class VerdictSource:
 
     @classmethod
     def of(cls, paths: Sequence[TableSource], **given: Any) -> VerdictSource:
-        """The source with the settings that were given; None leaves a setting at its default."""
+        """The source with the settings that were given; None leaves a setting at its default.
+
+        Raises InputError where a mapping is something else, unless it is empty.
+        """
+        for name in _MAPPINGS:
+            if not given.get(name):
+                given.pop(name, None)
+            elif not isinstance(given[name], Mapping):
+                raise InputError(f"{setting(name)} is a {type(given[name]).__name__}: give a dict")
         known = cls.__dataclass_fields__  # an unknown name is refused, also where nothing is given
         read = {name: value for name, value in given.items() if value is not None or name not in known}
         return cls(tuple(paths), **read)

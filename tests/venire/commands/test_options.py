@@ -132,3 +132,17 @@ def test_options_that_were_not_given_are_those_of_the_library() -> None:
     assert asdict(VariedSettings()) == dict.fromkeys(VariedKeywords.__annotations__, ())
     assert asdict(RunOptions()).keys() == RunKeywords.__annotations__.keys()
     assert asdict(RunHost()).keys() == HostKeywords.__annotations__.keys()
+
+
+@pytest.mark.parametrize("function", [vn.rate, vn.compare, vn.audit, vn.run, vn.generate, vn.simulate, vn.place])
+def test_a_keyword_that_is_none_is_refused_at_once_in_the_name_of_the_function(function: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) got an unexpected keyword argument 'nope'"):
+        function("no-such-file", nope=1)
+
+
+@pytest.mark.parametrize("name", ["mapping", "values", "where"])
+def test_a_mapping_is_nothing_where_it_is_empty_and_refused_where_it_is_none(name: str) -> None:
+    table = {"model_a": ["oak", "elm"], "model_b": ["elm", "oak"], "winner": ["model_a", "model_a"]}
+    assert vn.rate(table, **{name: []}).models == vn.rate(table).models
+    with pytest.raises(vn.InputError, match=rf"{name} is a list: give a dict"):
+        vn.rate(table, **{name: ["oak"]})

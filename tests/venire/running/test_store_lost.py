@@ -34,7 +34,7 @@ from venire.orchestrator.run import campaign
 from venire.orchestrator.recording import recorder
 from venire.storage.store import store
 recorder._MIN_SPILL, store.MIN_SLOTS = 1, 1000  # so that the log is the longest file
-session.Session.run.__kwdefaults__["group_rows"] = 40
+session.Session.run.__wrapped__.__kwdefaults__["group_rows"] = 40
 real, room = campaign._CampaignRun._round, int(sys.argv.pop())
 
 async def asked(self, *rest):

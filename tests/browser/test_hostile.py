@@ -24,6 +24,7 @@ from venire.configs.loading import load_campaign
 from venire.orchestrator.recording.ending import Ending
 from venire.session import Session
 from venire.storage.store.opening import open_store
+from venire.storage.transfer.delimited import restored
 
 SET = "window.__pwned=1"
 MARKUP = (
@@ -385,7 +386,9 @@ def test_downloads_hold_the_texts_as_they_are(hostile: tuple[str, Path], tmp_pat
     expected = rows(store, "select trial, model_a, instruction_id from battle order by trial")
     csv.field_size_limit(1 << 30)
     with saved["csv"].open(newline="", encoding="utf-8") as file:
-        table = [(int(one["trial"]), one["model_a"], one["instruction"]) for one in csv.DictReader(file)]
+        table = [
+            (int(one["trial"]), restored(one["model_a"]), restored(one["instruction"])) for one in csv.DictReader(file)
+        ]
     lines = [json.loads(one) for one in saved["jsonl"].read_text(encoding="utf-8").split("\n") if one]
     parquet = duckdb.from_parquet(str(saved["parquet"])).project("trial, model_a, instruction").fetchall()
     with_verdict = {one["trial"] for one in lines if one["status"] not in ("failed", "pending")}

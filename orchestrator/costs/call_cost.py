@@ -225,14 +225,14 @@ class CallCost:
         # Each of them twice, the second time with twice the tokens, which later ones then show.
         most_in = 2 * (repaired * 2 * shown + trials * 2 * self._longest * repaired * (repaired - 1) // 2)
         most_out = trials * 3 * self._longest * repaired
-        dearest = {self.price, *(route.price for route in self.judge.lane.routes if route.price is not None)}
-        return max(price.cost(most_in, most_out) for price in dearest)
+        prices = {self.price, *(route.price for route in self.judge.lane.routes if route.price is not None)}
+        return max(price.cost(most_in, most_out) for price in prices)
 
     def worst_call(self, characters: int) -> Amount:
         """The most that one call may be reserved for whose texts have so many characters: each byte may be a token."""
         shown = characters + self._prompt
-        dearest = max((route.price or self.price).cost(shown, self._longest) for route in self.judge.lane.routes)
-        return Amount(1, dearest, shown + self._longest)
+        highest = max((route.price or self.price).cost(shown, self._longest) for route in self.judge.lane.routes)
+        return Amount(1, highest, shown + self._longest)
 
     @cached_property
     def _prompt(self) -> int:

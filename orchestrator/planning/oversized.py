@@ -1,7 +1,8 @@
 """Texts that no budget covers: one call that shows such a text may come to more than all that may be spent.
 
 Nobody can be asked about them, whatever else is asked, so their instructions are left out of a plan: otherwise one
-answer of ten megabytes ends it, since what has to be kept free for the dearest call of a plan is more than there is.
+answer of ten megabytes ends it, since what has to be kept free for the most expensive call of a plan is more than
+there is.
 """
 
 from __future__ import annotations

@@ -186,6 +186,8 @@ METHODS: Registry[Any] = Registry(
         "even-pairs": "venire.ratings.methods.pairwise_recipes:BALANCED_PAIRS",
         "covariates": "venire.ratings.methods.pairwise_recipes:COVARIATES",
         "soft-elo": "venire.ratings.methods.soft_elo_recipes:SOFT_ELO",
+        "smoothed-elo": "venire.ratings.methods.soft_elo_recipes:SMOOTHED_ELO",
+        "scaled-elo": "venire.ratings.methods.soft_elo_recipes:SCALED_ELO",
         "hard-elo": "venire.ratings.methods.soft_elo_recipes:HARD_ELO",
         "human-elo": "venire.ratings.methods.soft_elo_recipes:HUMAN_ELO",
         "m-elo": "venire.ratings.methods.pairwise_recipes:M_ELO",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from venire.ratings.am_elo.stable_arena import DroppedJudge
-from venire.ratings.soft_elo.cross_validation import Accuracy
+from venire.ratings.soft_elo.cross_validation import Accuracy, NearestWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +142,26 @@ class ConformalCoverage:
 
 @dataclass(frozen=True, slots=True)
 class SignalAccuracy:
-    """How far ratings are from people's, every model left out in turn, by the way in which judges are used."""
+    """How far ratings are from people's, every model left out in turn, by the way in which judges are used.
+
+    `nearest` says which way to take; None where too few models have both.
+    """
 
     confidence: float
     hard: Accuracy
     scaled_hard: Accuracy = field(metadata={"key": "scaled-hard"})
     smoothed: Accuracy
     soft: Accuracy
+    nearest: NearestWay | None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictConstant:
+    """The one number of a method that shrinks verdicts, learned from people's labels: a `share` of a win that every
+    verdict counts as, or a `factor` of all ratings; the other is None."""
+
+    share: float | None = None
+    factor: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

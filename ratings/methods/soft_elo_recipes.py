@@ -14,7 +14,7 @@ from venire.arena.scale import ELO_MEAN
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.people import human_labels
-from venire.ratings.data.result import Rated
+from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.findings import (
@@ -25,20 +25,24 @@ from venire.ratings.methods.findings import (
     SignalAccuracy,
     SoftEloByPeople,
     SoftEloFit,
+    VerdictConstant,
 )
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.soft_elo.conformal import leave_one_out_conformal
 from venire.ratings.soft_elo.cross_validation import (
+    WAYS,
     Accuracy,
     LeaveOneOut,
     Unit,
     accuracy,
     baselines,
     judge_codes,
+    least_squares_scale,
     leave_one_out,
+    smooth_labels,
 )
 from venire.ratings.soft_elo.panel import SoftEloPanel, soft_elo_panel
-from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo
+from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo, rate_targets
 
 _ALPHA = 0.1
 
@@ -97,6 +101,56 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     return replace(rated, judges=tuple(judge.judge for judge in found.judges), judge_figures=_judge_figures(found))
 
 
+def by_smoothed_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Bradley-Terry on verdicts that count as one share of a win, the one nearest to people with models left out."""
+    data, ridge = judgments.comparisons(), _ridge(options)
+    share = baselines(*_with_scores(battles, judgments), ridge=ridge).confidence
+    targets = smooth_labels(data.y, share)
+    errors = errors_for(data, options)
+    return with_intervals(
+        rate_targets("smoothed-elo", data, targets, ridge, False, None, errors),
+        data,
+        options,
+        refit=lambda rows: rate_targets("smoothed-elo", data.select(rows), targets[rows], ridge, False, None, "none"),
+        findings=[VerdictConstant(share=share), MethodNotes((_SHARE.format(share=share),))],
+    )
+
+
+def by_scaled_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Ratings from verdicts times one constant, the one that brings them nearest to people's by least squares."""
+    data, ridge = judgments.comparisons(), _ridge(options)
+    labelled, _, human = _with_scores(battles, judgments)
+    people = human_elo(labelled, human, ridge=ridge, errors="none")
+    fitted = hard_elo(labelled, ridge=ridge, errors="none")
+    factor = least_squares_scale(people.logits, fitted.logits)
+
+    def scaled(ratings: Ratings) -> Ratings:
+        covariance = None if ratings.covariance is None else factor**2 * ratings.covariance
+        return replace(ratings, method="scaled-elo", logits=factor * ratings.logits, covariance=covariance)
+
+    return with_intervals(
+        scaled(hard_elo(data, ridge=ridge, errors=errors_for(data, options))),
+        data,
+        options,
+        refit=lambda rows: scaled(hard_elo(data.select(rows), ridge=ridge, errors="none")),
+        findings=[VerdictConstant(factor=factor), MethodNotes((_FACTOR.format(factor=factor),))],
+    )
+
+
+_SHARE = "a win counts as {share:.2f} of one: of nine shares the nearest to people; intervals hold it fixed"
+_FACTOR = "ratings from verdicts times {factor:.2f}, which is nearest to people; intervals hold it fixed"
+
+
+def _with_scores(
+    battles: Battles, judgments: Judgments
+) -> tuple[Comparisons, NDArray[np.float64], NDArray[np.float64]]:
+    """Comparisons with scores and labels of people (rows,); verdicts stand for scores where a table has none."""
+    if judgments.score is None:
+        judgments = replace(judgments, score=2.0 * judgments.comparisons().y - 1.0)
+    data, score, human, _ = _labelled(battles, judgments)
+    return data, score, human
+
+
 def _labelled(
     battles: Battles, judgments: Judgments
 ) -> tuple[Comparisons, NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
@@ -133,8 +187,8 @@ def _baselines(
         found = baselines(data, score, human, ridge=ridge, by_judge=True)
     except InputError:
         return None
-    ways = (found.accuracy[name] for name in ("hard", "scaled-hard", "smoothed", "soft"))
-    return SignalAccuracy(found.confidence, *ways)
+    hard, scaled, smoothed, soft = (found.accuracy[way] for way in WAYS)
+    return SignalAccuracy(found.confidence, hard, scaled, smoothed, soft, found.nearest)
 
 
 def _by_judge(
@@ -220,6 +274,18 @@ SOFT_ELO = Method(
     "the same on calibrated probabilities, with conformal intervals",
     frozenset({"ridge", "errors"}),
     ("score", "human"),
+)
+SMOOTHED_ELO = Method(
+    by_smoothed_elo,
+    "the same on verdicts that count as one share of a win, learned from people",
+    frozenset({"ridge", "errors"}),
+    ("human",),
+)
+SCALED_ELO = Method(
+    by_scaled_elo,
+    "the same on verdicts, times one constant learned from people",
+    frozenset({"ridge", "errors"}),
+    ("human",),
 )
 HARD_ELO = Method(by_hard_elo, "the same on verdicts, with a slight ridge", frozenset({"ridge", "errors"}))
 HUMAN_ELO = Method(

@@ -6,12 +6,14 @@ are label smoothing, which shrinks verdicts towards a tie by one constant, and h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
@@ -35,6 +37,7 @@ from venire.ratings.soft_elo.soft_elo import (
 Unit = Literal["battle", "instruction"]
 
 _MIN_ANCHORS = 3
+_MIN_COMPARED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +412,32 @@ def _component_warnings(field: HoldOut) -> tuple[str, ...]:
 
 
 CONFIDENCES = tuple(step / 100 for step in range(55, 100, 5))
+WAYS = ("hard", "scaled-hard", "smoothed", "soft")
+"""Ways to use a judge's verdicts: as they are, times one constant, shrunk towards a tie, or as calibrated scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearestWay:
+    """Which way to use a judge is nearest to people, by errors of models that no constant of the way has seen.
+
+    `mae` are mean absolute errors by way, in Elo points over `models` models; the confidence of "smoothed" is chosen
+    for each model by the others. `nearer` is how much nearer `way` is than `than`, "soft" or, where that is the
+    nearest, the one that follows it, between `lo` and `hi`: an interval of 95 % for all comparisons with `than` at
+    once, about other models like these. `differs` states whether it excludes 0.
+    """
+
+    way: str
+    mae: Mapping[str, float]
+    than: str
+    nearer: float
+    lo: float
+    hi: float
+    models: int
+
+    @property
+    def differs(self) -> bool:
+        """Whether the nearest way can be told from `than`."""
+        return self.lo > 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -416,13 +445,48 @@ class Baselines:
     """The accuracy of each way of using a judge: "hard", "scaled-hard", "smoothed" (the best) and "soft".
 
     `sweep` is the error by confidence in Elo points, `confidence` the best confidence. It is chosen on the same labels
-    on which it is measured, so its error is slightly optimistic. `held_out` states whether each model was left out.
+    on which it is measured, so its error is slightly optimistic; `nearest` compares the ways without that, and is None
+    where models were not left out or are fewer than four. `held_out` states whether each model was left out.
     """
 
     accuracy: Mapping[str, Accuracy]
     sweep: Mapping[float, float]
     confidence: float
     held_out: bool
+    nearest: NearestWay | None = None
+
+
+def nearest_way(errors: Mapping[str, NDArray[np.float64]], level: float = 0.95) -> NearestWay | None:
+    """The way with the least mean of absolute `errors` (models,), compared with "soft"; None for fewer than 4 models.
+
+    The interval is that of a mean of paired differences, one a model, with Bonferroni's correction for the choice among
+    the other ways. NaN leaves a model out of all ways.
+    """
+    table = np.array([errors[way] for way in WAYS])
+    table = table[:, np.isfinite(table).all(axis=0)]
+    count = table.shape[1]
+    if count < _MIN_COMPARED:
+        return None
+    mae = dict(zip(WAYS, table.mean(axis=1).tolist(), strict=True))
+    first, second = sorted(WAYS, key=lambda way: (mae[way], WAYS.index(way)))[:2]
+    than = second if first == "soft" else "soft"
+    difference = table[WAYS.index(than)] - table[WAYS.index(first)]
+    tail = (1.0 - level) / (2.0 * (len(WAYS) - 1))
+    half = float(stdtrit(count - 1, 1.0 - tail)) * float(difference.std(ddof=1)) / math.sqrt(count)
+    middle = float(difference.mean())
+    return NearestWay(first, mae, than, middle, middle - half, middle + half, count)
+
+
+def _errors_by_way(
+    people: NDArray[np.float64], elo: Mapping[str, NDArray[np.float64]], confidences: tuple[float, ...]
+) -> dict[str, NDArray[np.float64]]:
+    """Absolute errors (models,) by way; of smoothed verdicts each model's by the confidence that is best without it."""
+    errors = {way: np.abs(elo[way] - people) for way in WAYS if way != "smoothed"}
+    swept = np.array([np.abs(elo[f"smoothed {confidence}"] - people) for confidence in confidences])
+    known = np.isfinite(swept).all(axis=0)
+    others = np.where(known, swept, 0.0).sum(axis=1)[:, None] - np.where(known, swept, 0.0)
+    errors["smoothed"] = np.take_along_axis(swept, others.argmin(axis=0)[None], axis=0)[0]
+    return errors
 
 
 def smooth_labels(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
@@ -489,4 +553,5 @@ def baselines(
     sweep = {confidence: judged.pop(f"smoothed {confidence}") for confidence in confidences}
     best = min(sweep, key=lambda confidence: sweep[confidence].mae)
     judged["smoothed"] = sweep[best]
-    return Baselines(judged, {confidence: found.mae for confidence, found in sweep.items()}, best, held_out)
+    nearest = nearest_way(_errors_by_way(people, elo, confidences)) if held_out else None
+    return Baselines(judged, {confidence: found.mae for confidence, found in sweep.items()}, best, held_out, nearest)

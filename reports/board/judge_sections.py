@@ -15,6 +15,7 @@ from venire.ratings.methods.findings import (
 )
 from venire.ratings.peers.peer_evaluation import PeerEvaluation, SelfPeerGap
 from venire.ratings.peers.self_preference import SelfPreferenceOdds
+from venire.ratings.soft_elo.cross_validation import NearestWay
 from venire.reports.board.diagnostics import (
     Diagnostics,
     PeopleVotes,
@@ -232,6 +233,21 @@ def _left_out_sections(by_people: SoftEloByPeople) -> Iterator[Block]:
         "MAE in Elo points; hard: verdicts; scaled: these times one constant; smoothed: wins count as the best of nine "
         "shares; soft: probabilities from scores, sigma(beta score)"
     )
+    nearest = next((found.nearest for _, found in reversed(lines) if found is not None), None)
+    if nearest is not None:
+        yield Paragraph(_take_text(nearest))
+
+
+_METHOD_OF_WAY = {"hard": "hard-elo", "scaled-hard": "scaled-elo", "smoothed": "smoothed-elo", "soft": "soft-elo"}
+
+
+def _take_text(nearest: NearestWay) -> str:
+    """Which way to use the judges, and how sure that is."""
+    way, than = (_SIGNALS[name.replace("-", "_")] for name in (nearest.way, nearest.than))
+    figures = f"{nearest.nearer:.0f} points of MAE, 95 % {nearest.lo:.0f} to {nearest.hi:.0f}, {nearest.models} models"
+    if nearest.differs:
+        return f"take --method {_METHOD_OF_WAY[nearest.way]}: {way} is nearer to people than {than} by {figures}"
+    return f"not told apart: {way} is nearest to people, before {than} by {figures}; any may be taken"
 
 
 def _prediction_sections(board: BoardRecord) -> Iterator[Block]:

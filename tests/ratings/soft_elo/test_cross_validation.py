@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, stdtrit
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
@@ -20,6 +20,7 @@ from venire.ratings.soft_elo.cross_validation import (
     baselines,
     least_squares_scale,
     leave_one_out,
+    nearest_way,
     smooth_labels,
 )
 
@@ -221,6 +222,27 @@ def test_soft_ratings_also_lead_where_every_model_is_left_out(arena_sample: dict
     mae = {name: accuracy.mae for name, accuracy in found.accuracy.items()}
     assert mae == pytest.approx({"hard": 57.63, "scaled-hard": 24.01, "smoothed": 21.72, "soft": 19.54}, abs=0.01)
     assert (found.confidence, found.held_out) == (0.8, True)
+
+
+def test_the_nearest_way_is_chosen_by_models_that_its_constants_have_not_seen(arena_sample: dict[str, Any]) -> None:
+    found = baselines(arena_sample["data"], arena_sample["score"], arena_sample["human"])
+    nearest = found.nearest
+    assert nearest is not None
+    assert (nearest.way, nearest.than, nearest.differs, nearest.models) == ("soft", "scaled-hard", False, 14)
+    assert nearest.mae["smoothed"] == pytest.approx(27.16, abs=0.01), "the best constant of a sweep flatters: 21.72"
+    assert nearest.mae["soft"] == pytest.approx(found.accuracy["soft"].mae)
+
+
+def test_a_way_is_said_to_be_nearer_by_the_paired_errors_of_models() -> None:
+    errors = {"hard": [90.0, 80, 70, 60, 50], "scaled-hard": [12.0, 9, 11, 8, 10], "soft": [30.0, 25, 28, 26, 31]}
+    errors["smoothed"] = [40.0, np.nan, 40, 40, 40]
+    found = nearest_way({way: np.array(values) for way, values in errors.items()})
+    assert found is not None
+    assert (found.way, found.than, found.models, found.differs) == ("scaled-hard", "soft", 4, True)
+    difference = np.array([18.0, 17.0, 18.0, 21.0])
+    half = stdtrit(3, 1.0 - 0.05 / 6.0) * difference.std(ddof=1) / 2.0
+    assert (found.lo, found.nearer, found.hi) == pytest.approx((18.5 - half, 18.5, 18.5 + half))
+    assert nearest_way({way: np.ones(3) for way in errors}) is None
 
 
 def test_smoothed_verdicts_keep_ties_and_shares_in_proportion() -> None:

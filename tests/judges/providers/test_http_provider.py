@@ -43,6 +43,8 @@ class Heard:
         self.bodies: list[bytes] = []
         self.heads: list[str] = []
         self.connections = 0
+        self.closing: list[asyncio.Future[None]] = []
+        """Of each connection that the server has ended: done when the client has closed it too."""
 
 
 async def hear(reader: asyncio.StreamReader, heard: Heard) -> None:
@@ -54,10 +56,11 @@ async def hear(reader: asyncio.StreamReader, heard: Heard) -> None:
 
 
 @asynccontextmanager
-async def talking(script: Script, *, hearing: bool = True) -> AsyncIterator[Heard]:
+async def talking(script: Script, *, hearing: bool = True, noticed: bool = False) -> AsyncIterator[Heard]:
     """A server that does as the script says on each connection, once it has heard a request (or its first byte).
 
-    Whoever resets a connection before that may do so before the client has it.
+    Whoever resets a connection before that may do so before the client has it. A connection whose script is over is
+    closed; where this has to be `noticed`, it is ended in one direction, and closed when the client has closed it.
     """
     heard = Heard()
 
@@ -68,6 +71,14 @@ async def talking(script: Script, *, hearing: bool = True) -> AsyncIterator[Hear
         else:
             await reader.readexactly(1)
         await script(reader, writer, heard.connections)
+        if noticed:
+            closed = asyncio.get_running_loop().create_future()
+            heard.closing.append(closed)
+            try:
+                writer.write_eof()
+                await reader.read()
+            finally:
+                closed.set_result(None)
 
     async with listening(serve) as address:
         heard.url = f"http://{address}/v1"
@@ -106,7 +117,7 @@ def call(
     """What came of the last of so many calls, one after the other, and what the server heard of all."""
 
     async def go() -> tuple[Any, Heard]:
-        async with talking(script, hearing=hearing) as heard:
+        async with talking(script, hearing=hearing, noticed=calls > 1) as heard:
             address = heard.url.replace("http:", scheme)
             provider = OpenAIProvider(Endpoint(address, None, options.pop("timeout", 20.0), 4, **options))
             outcome: Any = None
@@ -116,8 +127,7 @@ def call(
                         outcome = await provider.send(provider.encode("judge", REQUEST), f"{number}")
                     except CallError as error:
                         outcome = error
-                    for _ in range(20):  # turns of the loop, in which an idle connection's end is noticed
-                        await asyncio.sleep(0)
+                    await asyncio.gather(*heard.closing)  # the next call finds no connection that only seems open
             finally:
                 await provider.close()
             return outcome, heard

@@ -41,6 +41,12 @@ def pytest_configure() -> None:
     restore_signals()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests of web pages need much that no other test imports; where they are deselected they are not read."""
+    is_left = collection_path == Path(__file__).parent / "browser" and "not browser" in config.option.markexpr
+    return True if is_left else None
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays for good: each full collection of garbage would walk through thousands of tests."""
     gc.collect()

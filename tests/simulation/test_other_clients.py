@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
-import openai
 import pytest
 
 from venire.judges.protocols.criteria import CRITERIA
@@ -17,8 +17,14 @@ STEADY = "simulated/gpt-4-0613@1"
 CHAT = [{"role": "user", "content": "Name a prime number."}]
 
 
+@pytest.fixture(scope="module")
+def openai() -> Any:
+    """The library, whose import takes more than a second: only the worker that has these tests needs it."""
+    return import_module("openai")
+
+
 @pytest.fixture
-def client(make_server: Callable[..., JudgeServer]) -> Iterator[Any]:
+def client(openai: Any, make_server: Callable[..., JudgeServer]) -> Iterator[Any]:
     with (
         serve_in_thread(make_server()) as server,
         openai.OpenAI(base_url=server.base_url, api_key="none", max_retries=0) as opened,
@@ -67,7 +73,7 @@ def test_a_stream_is_server_sent_events_and_faults_are_not_streamed(
     talk(make_server(faults=Faults(rate_limited=1.0)), refused)
 
 
-def test_a_model_is_found_by_its_name_and_another_is_not(client: Any) -> None:
+def test_a_model_is_found_by_its_name_and_another_is_not(openai: Any, client: Any) -> None:
     assert client.models.retrieve(STEADY).id == STEADY
     assert client.models.retrieve("simulated/gpt-4-0613@77").owned_by == "venire"
     listed = [one.id for one in client.models.list()]
@@ -77,7 +83,7 @@ def test_a_model_is_found_by_its_name_and_another_is_not(client: Any) -> None:
     assert caught.value.code == "model_not_found"
 
 
-def test_several_answers_and_json_that_cannot_be_had_are_refused_with_what_to_do(client: Any) -> None:
+def test_several_answers_and_json_that_cannot_be_had_are_refused_with_what_to_do(openai: Any, client: Any) -> None:
     assert client.chat.completions.create(model=STEADY, messages=CHAT, n=1).choices
     with pytest.raises(openai.BadRequestError, match=r"n must be 1: .* send another request"):
         client.chat.completions.create(model=STEADY, messages=CHAT, n=3)
@@ -89,7 +95,7 @@ def test_several_answers_and_json_that_cannot_be_had_are_refused_with_what_to_do
             client.chat.completions.create(model=STEADY, messages=CHAT, response_format=wanted)
 
 
-def test_json_is_answered_where_the_question_has_such_an_answer(client: Any, field: Any) -> None:
+def test_json_is_answered_where_the_question_has_such_an_answer(openai: Any, client: Any, field: Any) -> None:
     question = field.prompt("ant", "cat") + f"\nGrade {', '.join(CRITERIA)}."
     asked = {"model": STEADY, "messages": [{"role": "user", "content": question}]}
     found = client.chat.completions.create(**asked, response_format={"type": "json_object"})

@@ -169,20 +169,6 @@ def _tau(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-class _MergedOnce:
-    """The judgments of one table by the options that merge them: methods that differ in others share them."""
-
-    def __init__(self, battles: Battles) -> None:
-        self._battles = battles
-        self._judgments: dict[tuple[object, ...], Judgments] = {}
-
-    def by(self, options: Options) -> Judgments:
-        key = (options.merge, options.flips, options.own_votes, *sorted(options.judge_weights.items()))
-        if key not in self._judgments:
-            self._judgments[key] = merge_selected(self._battles, options)
-        return self._judgments[key]
-
-
 def compare(
     battles: Battles,
     methods: Sequence[str],
@@ -216,12 +202,11 @@ def compare(
     if unknown := [name for name in chosen if name not in METHODS]:
         raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
     _refuse_ignored_options(chosen, options)
-    merged = _MergedOnce(battles)
-    found = [rate(battles, name, own, merged.by(own)) for name in chosen for own in [options_for(name, options)]]
+    found = [rate(battles, name, options_for(name, options)) for name in chosen]
     # A method of people's votes rates those that people saw, which may be fewer, or others.
     models = tuple(sorted({model for one in found for model in one.ratings.models}))
     elo = np.array([_of_models(one.ratings.elo, one, models) for one in found])
-    judgments = merged.by(options)
+    judgments = merge_selected(battles, options)
     rank = np.array([_ranks(_of_models(_with_outside(judgments, one, options.level), one, models)) for one in found])
     rows = []
     for place, model in enumerate(models):

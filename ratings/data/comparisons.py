@@ -61,6 +61,8 @@ class Comparisons:
 
     def select(self, rows: NDArray[Any]) -> Comparisons:
         """The same table with some of its rows, by mask or position; the names keep their codes."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         columns = {name: getattr(self, name) for name in ("a", "b", "y", "weight", "cluster", "judge")}
         return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
 

@@ -6,10 +6,11 @@ depends on the order of rows or names, or on which model a table calls A.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
 
 Cluster = Literal["auto", "instruction", "none"]
+T = TypeVar("T")
 
 _COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
 _OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
@@ -86,6 +88,8 @@ class Judgments:
 
     def select(self, rows: NDArray[Any]) -> Judgments:
         """The same judgments with some of the rows, by mask or position; the names do not change."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
         kept = {name: column[rows] for name, column in columns.items() if isinstance(column, np.ndarray)}
         return replace(self, **kept, features={name: column[rows] for name, column in self.features.items()})
@@ -170,8 +174,22 @@ def combine_keys(*columns: NDArray[Any]) -> NDArray[np.int64]:
     return key
 
 
+def derived(battles: Battles, key: Hashable, make: Callable[[], T]) -> T:
+    """What `make` makes of a table of verdicts, made once a key: kept as long as the table, which never changes."""
+    kept = _DERIVED.setdefault(battles, {})
+    found: T = kept[key] if key in kept else make()
+    if found is not battles:  # a table that is its own value would never be freed
+        kept[key] = found
+    return found
+
+
+_DERIVED: WeakKeyDictionary[Battles, dict[Hashable, Any]] = WeakKeyDictionary()
+
+
 def select_battles(battles: Battles, rows: NDArray[Any]) -> Battles:
-    """The same table with some of its rows, by mask or position."""
+    """The same table with some of its rows, by mask or position; the table itself, with what is derived, with all."""
+    if rows.dtype == np.bool_ and rows.all():
+        return battles
     there = [name for name in (*_COLUMNS, *_OPTIONAL) if getattr(battles, name) is not None]
     features = {name: column[rows] for name, column in battles.features.items()}
     return replace(battles, **{name: getattr(battles, name)[rows] for name in there}, features=features)
@@ -236,9 +254,12 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
             raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
     if flips == "drop" and merge == "none":
         raise InputError('flips are found by merging the two orders: with merge "none" there are none to drop')
-    rows = canonical(battles)
+    return derived(battles, (merge, flips), lambda: _merged(canonical(battles), merge, flips))
+
+
+def _merged(rows: Battles, merge: Merge, flips: Flips) -> Judgments:
     readable = rows.status == Status.OK
-    kept = rows if readable.all() else select_battles(rows, readable)
+    kept = select_battles(rows, readable)
     merged = kept.ordered and bool(kept.instructions) and merge != "none"
     found = _judgments(kept, *_grouped(kept, merged), merge, merged, len(readable) - len(kept.status))
     if flips == "drop" and found.flips:

@@ -171,7 +171,7 @@ def _current_ratings(data: Comparisons, even: bool) -> tuple[_CurrentRatings, ND
     if len(codes) < 2:
         return blank, main
     main[codes] = True
-    part = data if len(codes) == size else restrict_models(data, codes)
+    part = restrict_models(data, codes)
     try:
         ratings, own = _rated(part, even)
     except (NotConvergedError, InputError) as error:  # ratings too far apart for double precision

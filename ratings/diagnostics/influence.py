@@ -137,7 +137,7 @@ def first_order_effects(data: Comparisons, *, ridge: float = 0.0) -> FirstOrderE
     Models without a comparison are left out of `data`.
     """
     played = data.played > 0.0
-    rows = data if played.all() else restrict_models(data, np.flatnonzero(played))
+    rows = restrict_models(data, np.flatnonzero(played))
     ratings = bradley_terry_wins(rows.wins, ridge=ridge)
     size, logits = len(rows.models), ratings.logits
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
@@ -374,12 +374,12 @@ class Removal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RemovalUnits:
-    """Removable units: the contribution of each to a lead, and the leader and lead after removing some."""
+    """Removable units: the contribution of each to a lead over a rival, and the ratings after removing some."""
 
     units: int
     names: tuple[str, ...]
     held: Callable[[int], Vector]
-    without: Callable[[NDArray[np.intp]], Comparisons]
+    refitted: Callable[[NDArray[np.intp]], Vector]
 
 
 def smallest_removal(
@@ -408,7 +408,7 @@ def smallest_removal(
         lead = float(found.ratings.logits[leader] - found.ratings.logits[rival])
         guesses.append((_first_order(pile.held(rival), lead), lead, rival))
     guesses.sort(key=lambda one: (np.inf if one[0] is None else one[0], one[1], one[2]))
-    tried = [_search(found, pile, unit, leader, rival, guess, ridge) for guess, _, rival in guesses[:rivals]]
+    tried = [_search(found, pile, unit, leader, rival, guess) for guess, _, rival in guesses[:rivals]]
     return min(tried, key=lambda one: (np.inf if one.removed is None else one.removed, one.lead, one.rival))
 
 
@@ -416,19 +416,24 @@ def _removal_units(found: FirstOrderEffects, unit: RemovalUnit, leader: int, rid
     """The units of a table with each unit's contribution to the lead over a rival, by the rival's code."""
     data = found.data
     if unit == "judgment":
-        return _judgments(found, leader)
+        return _judgments(found, leader, ridge)
     codes, names = (data.cluster, data.clusters) if unit == "instruction" else (data.judge, data.judges)
     if codes is None or len(names) < 2:
         count = f"one named {unit}" if names else f"no named {unit}s"
         raise InputError(f"{count}: leaving some out needs two or more")
 
-    def without(gone: NDArray[np.intp]) -> Comparisons:
-        return data.select(~np.isin(codes, gone))
+    made: dict[bytes, Vector] = {}
+
+    def refitted(gone: NDArray[np.intp]) -> Vector:
+        # Rivals that a unit helps alike ask for the same refits.
+        if (key := np.sort(gone).tobytes()) not in made:
+            made[key] = _refitted(data.select(~np.isin(codes, gone)), ridge)
+        return made[key]
 
     if len(names) > _MAX_EXACT:
         moved = found.units(codes, len(names))
     else:
-        logits = [_refitted(without(np.array([one])), ridge) for one in range(len(names))]
+        logits = [refitted(np.array([one])) for one in range(len(names))]
         moved = found.ratings.logits - np.array(logits)
 
     def held(rival: int) -> Vector:
@@ -436,10 +441,10 @@ def _removal_units(found: FirstOrderEffects, unit: RemovalUnit, leader: int, rid
         either = np.isfinite(moved[:, leader]) | np.isfinite(moved[:, rival])
         return np.asarray(np.where(either, moved[:, leader], 0.0) - np.where(either, moved[:, rival], 0.0))
 
-    return _RemovalUnits(len(names), names, held, without)
+    return _RemovalUnits(len(names), names, held, refitted)
 
 
-def _judgments(found: FirstOrderEffects, leader: int) -> _RemovalUnits:
+def _judgments(found: FirstOrderEffects, leader: int, ridge: float) -> _RemovalUnits:
     """Single rows; equal rows form one cell, so that the cost depends on the distinct rows only."""
     data, size = found.data, len(found.data.models)
     turned = data.a > data.b
@@ -464,12 +469,13 @@ def _judgments(found: FirstOrderEffects, leader: int) -> _RemovalUnits:
         contrast[leader], contrast[rival] = 1.0, -1.0
         return np.repeat(one_each.rows(contrast), count)
 
-    def without(gone: NDArray[np.intp]) -> Comparisons:
+    def refitted(gone: NDArray[np.intp]) -> Vector:
         left = count - np.bincount(np.searchsorted(ends, gone, side="right"), minlength=len(count))
         kept = left > 0
-        return Comparisons(cells.models, cells.a[kept], cells.b[kept], y[kept], heavy[kept] * left[kept])
+        rest = Comparisons(cells.models, cells.a[kept], cells.b[kept], y[kept], heavy[kept] * left[kept])
+        return _refitted(rest, ridge)
 
-    return _RemovalUnits(len(data), (), held, without)
+    return _RemovalUnits(len(data), (), held, refitted)
 
 
 def _first_order(held: Vector, lead: float) -> int | None:
@@ -486,13 +492,12 @@ def _search(
     leader: int,
     rival: int,
     guess: int | None,
-    ridge: float,
 ) -> Removal:
     held = np.round(pile.held(rival), 12)
     order = np.argsort(-held, kind="stable")[: int(np.count_nonzero(held > 0.0))]
 
     def turns(number: int) -> bool:
-        after = _refitted(pile.without(order[:number]), ridge)
+        after = pile.refitted(order[:number])
         return bool(after[rival] > after[leader])
 
     removed = _min_removed(turns, guess or len(order), min(len(order), pile.units - 1))

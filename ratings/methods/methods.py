@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.arena.registry import Registry
 from venire.ratings.data.ballots import missing_ballots, without_own
 from venire.ratings.data.ballots import select_ballots as select_ballots
-from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
+from venire.ratings.data.judgments import Judgments, derived, merge_orders, select_battles
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options, option_names
@@ -64,6 +64,13 @@ def select_verdicts(battles: Battles, options: Options) -> Battles:
     Those of a judge of weight 0 are left out. Raises `InputError` for the weight of an unknown judge, and where judges'
     own votes are excluded and no judge is a model.
     """
+    if options.own_votes != "exclude" and not options.judge_weights:
+        return battles
+    key = (options.own_votes, *sorted(options.judge_weights.items()))
+    return derived(battles, key, lambda: _selected(battles, options))
+
+
+def _selected(battles: Battles, options: Options) -> Battles:
     if options.own_votes == "exclude":
         battles = _without_own(battles)
     return _weighted(battles, options.judge_weights) if options.judge_weights else battles
@@ -116,10 +123,8 @@ def ignored_options(method: str, options: Options) -> tuple[str, ...]:
     return tuple(name for name in options.changed() if name not in accepted)
 
 
-def rate(battles: Battles, method: str, options: Options, judgments: Judgments | None = None) -> Rated:
+def rate(battles: Battles, method: str, options: Options) -> Rated:
     """Rate the models of a table of verdicts by one method.
-
-    `judgments` are those of `merge_selected` under these options, where somebody has merged them already.
 
     Raises `InputError` for an unknown method, an option that it does not take and a column that the table lacks.
     """
@@ -132,7 +137,4 @@ def rate(battles: Battles, method: str, options: Options, judgments: Judgments |
         raise InputError(f"{method} needs {lacking}")
     if strange := sorted(set(options.anchors) - set(battles.models)):
         raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
-    selected = select_verdicts(battles, options)
-    if judgments is None:
-        judgments = merge_orders(selected, options.merge, flips=options.flips)
-    return chosen.run(selected, judgments, options)
+    return chosen.run(select_verdicts(battles, options), merge_selected(battles, options), options)

@@ -61,7 +61,7 @@ def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
     group = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
     if len(group) < 2:
         raise InputError("no two models beat one another, by any chain: there are no ratings to look at")
-    inside = data if len(group) == len(data.models) else restrict_models(data, group)
+    inside = restrict_models(data, group)
     return inside, bradley_terry(inside, errors="none" if len(group) > _MAX_MODELS else None)
 
 
@@ -235,7 +235,7 @@ def check_ties(case: Case) -> CheckResult:
     data, _ = largest_group(case)
     kept = np.isin(battles.models, data.models)
     inside = kept[battles.model_a] & kept[battles.model_b]
-    battles = battles if inside.all() else select_battles(battles, inside)
+    battles = select_battles(battles, inside)
     found = tie_sensitivity(battles, merge=options.merge, flips=options.flips, level=options.level)
     there = [rule for rule in found.rules if rule.reason is None]
     details = {

@@ -26,7 +26,7 @@ from venire.ratings.judges.consistency import Consistency, consistency
 from venire.ratings.judges.elo_from_consistency import EloFromConsistency, Score, elo_from_consistency
 from venire.ratings.judges.order_agreement import order_agreement
 from venire.ratings.methods.findings import FlipsAs
-from venire.ratings.methods.methods import rate, select_verdicts
+from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
 from venire.ratings.pairwise.components import largest_group, ranked_values, unrated
 from venire.ratings.peers.peer_evaluation import PeerEvaluation, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
@@ -72,8 +72,8 @@ def build(
     chosen, known = options or Options(), reference or {}
     origin = _one_origin(battles, origins)
     selected = select_verdicts(battles, chosen)
-    judgments = merge_orders(selected, chosen.merge, flips=chosen.flips)
-    rated = rate(battles, method, chosen, judgments) if len(judgments) else _nothing(judgments)
+    judgments = merge_selected(battles, chosen)
+    rated = rate(battles, method, chosen) if len(judgments) else _nothing(judgments)
     judges = consistency(battles, families=families, judge_families=judge_families, elo=reference, level=chosen.level)
     met = _agreement(rated, known, chosen.level)
     measured = judges.judges if len(battles.status) else ()

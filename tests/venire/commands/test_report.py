@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import venire as vn
+from venire.arena.battles import Battles
 from venire.pages.report.markdown import report_markdown
 from venire.pages.report.page import report_html
+from venire.ratings.data import comparisons, judgments
+from venire.ratings.data.wins import WinCounts
 from venire.reporting.document import report_document
 from venire.reports.audit.audit import WORDS, word
 from venire.reports.audit.cases import audited
@@ -72,6 +79,42 @@ def test_the_audit_in_a_report_is_of_the_source_of_the_report(store: Path) -> No
         )
         seen.add(said)
     assert len(seen) == 2
+
+
+def test_a_report_computes_nothing_again_that_it_has(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The danger: boards, comparisons, charts and checks each merge and count the same verdicts for themselves.
+
+    Some pairs are counted again: an audit has covariates beside its verdicts, and two of its checks refit alike.
+    """
+    made: dict[str, Counter[bytes]] = {"merged": Counter(), "counted": Counter(), "joined": Counter()}
+
+    def counted(home: object, name: str, kind: str, columns: Callable[..., Sequence[object]]) -> None:
+        plain = getattr(home, name)
+
+        def recorded(*given: Any) -> Any:
+            content = [one.tobytes() if isinstance(one, np.ndarray) else repr(one).encode() for one in columns(*given)]
+            made[kind][sha256(b"|".join(content)).digest()] += 1
+            return plain(*given)
+
+        monkeypatch.setattr(home, name, recorded)
+
+    def table(rows: Battles, *how: object) -> Sequence[object]:
+        return [getattr(rows, one.name) for one in fields(rows) if one.name != "features"] + [
+            *rows.features,
+            *rows.features.values(),
+            *how,
+        ]
+
+    counted(judgments, "_merged", "merged", table)
+    counted(comparisons, "win_counts", "counted", lambda data: [data.models, data.a, data.b, data.y, data.weight])
+    counted(
+        WinCounts, "_joined", "joined", lambda pairs, held: [pairs.first, pairs.second, pairs.won, pairs.lost, held]
+    )
+    assert report_document(VerdictSource((store,)))["audit"]["findings"]
+    again = {kind: sum(times.values()) - len(times) for kind, times in made.items()}
+    assert again["merged"] == 0
+    assert again["counted"] < 0.2 * len(made["counted"])
+    assert again["joined"] < 0.35 * len(made["joined"])
 
 
 def test_figures_are_files_for_a_paper_and_only_those_there_is_data_for(

@@ -19,6 +19,12 @@ BattleOrder = Literal["shuffled", "given"]
 Ties = Literal["half", "drop", "rao-kupper", "davidson"]
 """What a tie counts as in the Bradley-Terry family."""
 
+HumanTies = Literal["drop", "half"]
+"""What a tie of people counts as where a judge's scores are calibrated on them: nothing, or half a win."""
+
+ConformalMethod = Literal["leave-one-out", "jackknife+"]
+"""How a model's conformal interval is calibrated: on the other models each left out alone, or with this one as well."""
+
 PairErrors = Literal["cluster", "sandwich", "hessian"]
 """How standard errors are found."""
 

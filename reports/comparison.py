@@ -18,7 +18,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.data.statistics import kendall
 from venire.ratings.data.validation import finite_or_none
-from venire.ratings.inference.options import Options, option_names
+from venire.ratings.inference.options import OF_SOME, Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, missing_data, rate
 from venire.ratings.pairwise.components import largest_group, ranked_values
 from venire.reports.board.model_rows import order_by_wins, outside_ratings
@@ -254,33 +254,18 @@ def _method_agreement(
 _FEWEST_MODELS = 3
 """Models below which tau of two orders says nothing."""
 
-_OF_SOME = frozenset(
-    {
-        "covariates",
-        "restarts",
-        "habits",
-        "ability_ridge",
-        "least_verdicts",
-        "least_ability",
-        "until_stable",
-        "seconds",
-        "order",
-    }
-)
-"""Options of single methods: the other methods of a comparison ignore them."""
-
 
 def options_for(method: str, options: Options) -> Options:
     """The options that one of several methods receives: without those that belong to other methods only."""
     plain = Options()
-    others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].options}
+    others = {name: getattr(plain, name) for name in OF_SOME - METHODS[method].options}
     return replace(options, **others)
 
 
 def _refuse_ignored_options(methods: Sequence[str], options: Options) -> None:
     """Raises `InputError` for a method-specific option that none of these methods takes."""
     taken = frozenset[str]().union(*(METHODS[name].options for name in methods))
-    if lost := [name for name in options.changed() if name in _OF_SOME - taken]:
+    if lost := [name for name in options.changed() if name in OF_SOME - taken]:
         raise InputError(
             f"none of {', '.join(methods)} takes {', '.join(lost)}: leave it out, or add a method that does"
         )

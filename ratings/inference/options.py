@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import get_args
 
-from venire.arena.choices import BattleOrder, Flips, Habit, Merge, OwnVotes, PairErrors, Ties
+from venire.arena.choices import (
+    BattleOrder,
+    ConformalMethod,
+    Flips,
+    Habit,
+    HumanTies,
+    Merge,
+    OwnVotes,
+    PairErrors,
+    Ties,
+)
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import check_draws, check_level
 
@@ -17,6 +27,8 @@ _MAX_RESTARTS = 1_000
 """Maximum number of starts: more would take minutes and find the same optima."""
 
 
+_MAX_K = 10_000.0
+
 _FLAGS = {
     "anchors": "--anchor",
     "replicates": "--bootstrap",
@@ -26,6 +38,10 @@ _FLAGS = {
     "habits": "--habit",
 }
 """Options with another name on the command line, where most are given one at a time."""
+
+
+_SINGLE = {"of_some": True}
+"""Of a field that single methods take: where several are compared, the others ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +55,9 @@ class Options:
     am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in lambda / 2
     (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of `least_ability` or
     less, are left out, repeatedly under `until_stable`. Kemeny-Young: `seconds` is the time limit for proving an order
-    optimal. Online Elo: `order` is that in which battles are taken. Raises `InputError` for values that no method
-    accepts.
+    optimal. Online Elo: `order` is that in which battles are taken, `k` the points of a certain win, in Elo
+    points. Soft-Elo: `human_ties` is what a tie of people counts as in beta, `conformal` how intervals of
+    people's ratings are calibrated. Raises `InputError` for values that no method accepts.
     """
 
     merge: Merge = "mean"
@@ -52,17 +69,20 @@ class Options:
     replicates: int = 0
     seed: int = 0
     level: float = 0.95
-    covariates: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = field(default=(), metadata=_SINGLE)
     own_votes: OwnVotes = "include"
     judge_weights: Mapping[str, float] = field(default_factory=dict)
-    restarts: int = 0
-    habits: tuple[Habit, ...] = ()
-    ability_ridge: float = 0.0
-    least_verdicts: int = 50
-    least_ability: float = 0.0
-    until_stable: bool = False
-    seconds: float = 60.0
-    order: BattleOrder = "shuffled"
+    restarts: int = field(default=0, metadata=_SINGLE)
+    habits: tuple[Habit, ...] = field(default=(), metadata=_SINGLE)
+    ability_ridge: float = field(default=0.0, metadata=_SINGLE)
+    least_verdicts: int = field(default=50, metadata=_SINGLE)
+    least_ability: float = field(default=0.0, metadata=_SINGLE)
+    until_stable: bool = field(default=False, metadata=_SINGLE)
+    seconds: float = field(default=60.0, metadata=_SINGLE)
+    order: BattleOrder = field(default="shuffled", metadata=_SINGLE)
+    k: float = field(default=4.0, metadata=_SINGLE)
+    human_ties: HumanTies = field(default="drop", metadata=_SINGLE)
+    conformal: ConformalMethod = field(default="leave-one-out", metadata=_SINGLE)
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -71,6 +91,8 @@ class Options:
             ("ties", Ties),
             ("errors", PairErrors),
             ("order", BattleOrder),
+            ("human_ties", HumanTies),
+            ("conformal", ConformalMethod),
         ):
             given = getattr(self, name)
             if given is not None and given not in get_args(choices):
@@ -103,11 +125,17 @@ class Options:
             raise InputError(f"least_ability is {self.least_ability}; give 0 or more, such as 0.2")
         if not 0.0 < self.seconds < float("inf"):
             raise InputError(f"seconds is {self.seconds}; give a time above 0")
+        if not 0.0 < self.k <= _MAX_K:
+            raise InputError(f"k is {self.k}; give a number above 0 and up to {_MAX_K:g}, such as 4")
 
     def changed(self) -> tuple[str, ...]:
         """Names of the options that differ from their defaults."""
         plain = Options()
         return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(plain, one.name))
+
+
+OF_SOME = frozenset(one.name for one in fields(Options) if one.metadata.get("of_some"))
+"""Options of single methods: the other methods of a comparison ignore them."""
 
 
 def option_flag(name: str) -> str:

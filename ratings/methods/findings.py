@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from venire.ratings.am_elo.stable_arena import DroppedJudge
+from venire.ratings.soft_elo.conformal import Coverage
 from venire.ratings.soft_elo.cross_validation import Accuracy, NearestWay
 
 
@@ -131,12 +132,18 @@ class SoftEloFit:
 
 @dataclass(frozen=True, slots=True)
 class ConformalCoverage:
-    """The share of models that conformal intervals are `expected` to hold, and that they `observed`ly hold."""
+    """The share of models that conformal intervals are `expected` to hold, and that they `observed`ly hold.
+
+    `method` is how they were calibrated. `splits` holds, for "hard" and "soft", what intervals do that are calibrated
+    on 70 % of the models and tested on the others, over five such splits.
+    """
 
     alpha: float
     expected: float | None
     observed: float | None
     n: int
+    method: str
+    splits: Mapping[str, Coverage]
     warnings: tuple[str, ...]
 
 
@@ -179,7 +186,10 @@ class ReliabilityCurve:
 
 @dataclass(frozen=True, slots=True)
 class JudgeByPeople:
-    """One judge's calibration on people's labels; `leave_one_out` is None where too few models have both."""
+    """One judge's calibration on people's labels; `leave_one_out` is None where too few models have both.
+
+    `ece` is the expected calibration error of its probabilities, `ece_unscaled` what it would be with beta 1.
+    """
 
     judge: str
     beta: float
@@ -187,6 +197,7 @@ class JudgeByPeople:
     n_fit: int
     battles: int
     ece: float
+    ece_unscaled: float
     leave_one_out: SignalAccuracy | None
     reliability: ReliabilityCurve
     warnings: tuple[str, ...]

@@ -181,19 +181,19 @@ def by_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
 
     With `order` "given" it is one pass over judgments in the order of their first verdicts.
     """
-    seed, order = options.seed, options.order
+    seed, order, k = options.seed, options.order, options.k
     if order == "given":
         # Merging sorts rows by name, so their numbers go with them; a feature of A less B turns with the sides.
         numbered = replace(battles, features={_ROW: np.arange(len(battles.status), dtype=np.float64)})
         judgments = merge_orders(numbered, options.merge, flips=options.flips)
         judgments = judgments.select(np.argsort(np.abs(judgments.features[_ROW]), kind="stable"))
     data = judgments.comparisons()
-    found = online_elo(data, seed=seed, order=order)
+    found = online_elo(data, k=k, seed=seed, order=order)
     return with_intervals(
         found.ratings,
         data,
         options,
-        refit=lambda rows: online_elo(data.select(rows), seed=seed, shuffles=_FEW_SHUFFLES, order=order).ratings,
+        refit=lambda rows: online_elo(data.select(rows), seed=seed, k=k, shuffles=_FEW_SHUFFLES, order=order).ratings,
         figures={"shuffle_sd": found.sd},
     )
 
@@ -254,7 +254,7 @@ COVARIATES = Method(
 M_ELO = Method(by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"}))
 # Sequential updates do not support weights.
 ELO = Method(
-    by_elo, "online Elo, mean over shuffled orders", frozenset({"order"}), ignores=frozenset({"judge_weights"})
+    by_elo, "online Elo, mean over shuffled orders", frozenset({"order", "k"}), ignores=frozenset({"judge_weights"})
 )
 TRUESKILL = Method(
     by_trueskill, "TrueSkill without draws, mean over shuffled orders", ignores=frozenset({"judge_weights"})

@@ -28,7 +28,14 @@ from venire.ratings.methods.findings import (
     VerdictConstant,
 )
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
-from venire.ratings.soft_elo.conformal import leave_one_out_conformal
+from venire.ratings.soft_elo.conformal import (
+    Coverage,
+    LeaveTwoOut,
+    jackknife_plus,
+    leave_one_out_conformal,
+    leave_two_out,
+    split_coverage,
+)
 from venire.ratings.soft_elo.cross_validation import (
     WAYS,
     Accuracy,
@@ -45,6 +52,10 @@ from venire.ratings.soft_elo.panel import SoftEloPanel, soft_elo_panel
 from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo, rate_targets
 
 _ALPHA = 0.1
+_SPLITS = 5
+_CALIBRATION_SHARE = 0.7
+_FEWEST_OF_TWO = 4
+"""Models that are needed for two to be left out."""
 
 
 def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -76,11 +87,14 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     """Soft-Elo, one beta a judge, with each model placed among the others and its conformal interval."""
     data, score, human, judgment = _labelled(battles, judgments)
     ridge = _ridge(options)
-    found = soft_elo_panel(data, score, human, ridge=ridge, errors=errors_for(data, options))
+    ties = options.human_ties
+    found = soft_elo_panel(data, score, human, ridge=ridge, errors=errors_for(data, options), ties=ties)
     unit: Unit = "battle" if data.cluster is None else "instruction"
-    held = leave_one_out(data, score, human, ridge=ridge, seed=options.seed, cluster=unit, by_judge=True)
-    figures, held_out, conformal = _against_people(held)
-    judges, judge_notes = _by_judge(found, data, score, human, judgment, ridge)
+    held = leave_one_out(data, score, human, ridge=ridge, seed=options.seed, cluster=unit, by_judge=True, ties=ties)
+    both = options.conformal == "jackknife+" and np.count_nonzero(held.anchor) >= _FEWEST_OF_TWO
+    pairs = leave_two_out(data, score, human, ridge=ridge, ties=ties, by_judge=True) if both else None
+    figures, held_out, conformal = _against_people(held, pairs, options.seed)
+    judges, judge_notes = _by_judge(found, data, score, human, judgment, options)
     shift = anchor_shift(found.ratings, options.anchors)
     figures = {name: column + shift for name, column in figures.items()}
     one = found.judges[0].fit.beta if len(found.judges) == 1 else None
@@ -89,13 +103,13 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
         data,
         options,
         refit=lambda rows: (
-            soft_elo_panel(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none").ratings
+            soft_elo_panel(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none", ties=ties).ratings
         ),
         figures=figures,
         findings=[
             SoftEloFit(one, found.n_fit, found.ece),
             MethodNotes((*found.warnings, *held.warnings, *judge_notes)),
-            SoftEloByPeople(held_out, conformal, _baselines(data, score, human, ridge), judges),
+            SoftEloByPeople(held_out, conformal, _baselines(data, score, human, options), judges),
         ],
     )
     return replace(rated, judges=tuple(judge.judge for judge in found.judges), judge_figures=_judge_figures(found))
@@ -180,11 +194,11 @@ def _judge_figures(found: SoftEloPanel) -> dict[str, NDArray[np.float64]]:
 
 
 def _baselines(
-    data: Comparisons, score: NDArray[np.float64], human: NDArray[np.float64], ridge: float
+    data: Comparisons, score: NDArray[np.float64], human: NDArray[np.float64], options: Options
 ) -> SignalAccuracy | None:
     """Each way of using the judges, every model left out in turn: hard, scaled, smoothed and soft; None if too few."""
     try:
-        found = baselines(data, score, human, ridge=ridge, by_judge=True)
+        found = baselines(data, score, human, ridge=_ridge(options), ties=options.human_ties, by_judge=True)
     except InputError:
         return None
     hard, scaled, smoothed, soft = (found.accuracy[way] for way in WAYS)
@@ -197,7 +211,7 @@ def _by_judge(
     score: NDArray[np.float64],
     human: NDArray[np.float64],
     judgment: NDArray[np.intp],
-    ridge: float,
+    options: Options,
 ) -> tuple[tuple[JudgeByPeople, ...], list[str]]:
     """What is known of each judge beside people, and notes on judges who cannot be held out."""
     rows, notes, codes = [], [], judge_codes(data)
@@ -205,7 +219,7 @@ def _by_judge(
         own = np.flatnonzero(codes == (data.judges.index(judge.judge) if data.judges else 0))
         table = data.select(own)
         alone = replace(table, judge=None, judges=())
-        against = _baselines(alone, score[own], human[own], ridge)
+        against = _baselines(alone, score[own], human[own], options)
         if against is None and len(found.judges) > 1:
             notes.append(f"{judge.judge}: too few models have its scores and votes of people to leave one out")
         trust = judge.reliability
@@ -217,6 +231,7 @@ def _by_judge(
                 n_fit=judge.fit.n_fit,
                 battles=len(np.unique(judgment[own[~np.isnan(score[own])]])),
                 ece=trust.ece,
+                ece_unscaled=judge.unscaled,
                 leave_one_out=against,
                 reliability=ReliabilityCurve(
                     battles=trust.battles,
@@ -234,9 +249,12 @@ def _by_judge(
 
 
 def _against_people(
-    held: LeaveOneOut,
+    held: LeaveOneOut, pairs: LeaveTwoOut | None, seed: int
 ) -> tuple[Mapping[str, NDArray[np.float64]], Mapping[str, Accuracy] | None, ConformalCoverage | None]:
-    """Each model's leave-one-out ratings by people and judge, and the interval calibrated on the others."""
+    """Each model's leave-one-out ratings by people and judge, and the interval calibrated on the others.
+
+    `pairs` are ratings with two models left out, for jackknife+.
+    """
     placed, anchors = held.judge["soft"], np.flatnonzero(held.anchor)
     figures = {"human_elo": held.human.elo, "placed_elo": placed.elo}
     if len(anchors) < 2:
@@ -244,20 +262,49 @@ def _against_people(
     # A model without which no beta is found has no rating, and no error that others could be held against.
     residual = held.residual("soft")[anchors]
     known = np.isfinite(residual)
-    found = leave_one_out_conformal(
-        residual,
-        np.where(known, placed.se[anchors], 0.0),
-        np.where(known, placed.elo[anchors], ELO_MEAN),
-        human_se=held.human.se[anchors],
-        alpha=_ALPHA,
-    )
-    for name, bound in (("conformal_lo", found.low), ("conformal_hi", found.high)):
+    points = np.where(known, placed.elo[anchors], ELO_MEAN)
+    if pairs is None:
+        errors = np.where(known, placed.se[anchors], 0.0)
+        found = leave_one_out_conformal(residual, errors, points, human_se=held.human.se[anchors], alpha=_ALPHA)
+        low, high, covers = found.low, found.high, found.covers(held.human.elo[anchors])
+    else:
+        found = jackknife_plus(pairs, np.nan_to_num(placed.se), human_se=held.human.se, alpha=_ALPHA)
+        low, high, covers = found.low[anchors], found.high[anchors], found.covers(held.human.elo)[anchors]
+    for name, bound in (("conformal_lo", low), ("conformal_hi", high)):
         column = np.full(len(held.models), np.nan)
         column[anchors] = np.where(known & np.isfinite(bound), bound, np.nan)
         figures[name] = column
     held_out = {name: accuracy(held.human.elo[anchors], one.elo[anchors]) for name, one in held.judge.items()}
-    observed = float(found.covers(held.human.elo[anchors])[known].mean()) if known.any() else None
-    return figures, held_out, ConformalCoverage(found.alpha, found.expected, observed, found.n, tuple(found.warnings))
+    observed = float(covers[known].mean()) if known.any() else None
+    coverage = ConformalCoverage(
+        found.alpha, found.expected, observed, found.n, found.method, _by_splits(held, anchors, seed), found.warnings
+    )
+    return figures, held_out, coverage
+
+
+def _by_splits(held: LeaveOneOut, anchors: NDArray[np.intp], seed: int) -> dict[str, Coverage]:
+    """What intervals calibrated on 70 % of the models do on the others, for hard and soft ratings; the paper's table 3.
+
+    Signals with an unplaced model, and splits that leave no model to test or an infinite interval, are left out.
+    """
+    found = {}
+    for signal in ("hard", "soft"):
+        residual, placed = held.residual(signal)[anchors], held.judge[signal]
+        if not np.isfinite(residual).all():
+            continue
+        coverage = split_coverage(
+            residual,
+            placed.se[anchors],
+            placed.elo[anchors],
+            human_se=held.human.se[anchors],
+            alpha=_ALPHA,
+            splits=_SPLITS,
+            share=_CALIBRATION_SHARE,
+            seed=seed,
+        )
+        if np.isfinite(coverage.width):
+            found[signal] = coverage
+    return found
 
 
 def _ridge(options: Options) -> float:
@@ -272,7 +319,7 @@ def _known(column: NDArray[np.float64] | None) -> NDArray[np.float64]:
 SOFT_ELO = Method(
     by_soft_elo,
     "the same on calibrated probabilities, with conformal intervals",
-    frozenset({"ridge", "errors"}),
+    frozenset({"ridge", "errors", "human_ties", "conformal"}),
     ("score", "human"),
 )
 SMOOTHED_ELO = Method(

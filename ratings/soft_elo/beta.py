@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
+from venire.arena.choices import HumanTies
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import float_array
 from venire.ratings.pairwise.solvers import NotConvergedError
-
-HumanTies = Literal["drop", "half"]
 
 _STEPS = 200
 _DIGITS = 1e12

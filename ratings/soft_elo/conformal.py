@@ -16,11 +16,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from venire.arena.choices import HumanTies
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import check_seed, float_array
-from venire.ratings.soft_elo.beta import HumanTies
 from venire.ratings.soft_elo.cross_validation import HoldOut, hold_out
 from venire.ratings.soft_elo.soft_elo import RIDGE, place_against_anchors
 
@@ -264,6 +264,7 @@ def leave_two_out(
     ridge: float = RIDGE,
     ties: HumanTies = "drop",
     parity: bool = False,
+    by_judge: bool = False,
 ) -> LeaveTwoOut:
     """Place every model with each other model left out as well; arguments are as in `leave_one_out`.
 
@@ -279,7 +280,7 @@ def leave_two_out(
     """
     if signal not in ("hard", "soft"):
         raise InputError(f"signal is {signal!r}; give 'hard' or 'soft'")
-    field = hold_out(data, score, human, {}, ridge=ridge, ties=ties, parity=parity)
+    field = hold_out(data, score, human, {}, ridge=ridge, ties=ties, parity=parity, by_judge=by_judge)
     if np.count_nonzero(field.anchor) < 4:
         raise InputError("leaving two models out needs at least 4 that people and judge both rated")
     count = len(data.models)
@@ -446,12 +447,13 @@ def split_coverage(
     alpha: float = 0.1,
     scale: Scale = "total",
     splits: int = 20,
+    share: float = 0.5,
     seed: int = 0,
 ) -> Coverage:
-    """Calibrate on a random half of the models (the smaller), test on the others, and repeat; the Soft-Elo paper.
+    """Calibrate on a random `share` of the models (rounded down), test on the others, and repeat; the Soft-Elo paper.
 
-    Arguments are as in `split_conformal`, for models with human ratings; all in Elo points. Splits of the same models
-    overlap, so `sd` is not a standard error. Raises `InputError`.
+    Other arguments are as in `split_conformal`, for models with human ratings; all in Elo points. Splits of the same
+    models overlap, so `sd` is not a standard error. Raises `InputError`.
 
     >>> from venire.ratings import split_coverage
     >>> rng = np.random.default_rng(0)
@@ -464,11 +466,13 @@ def split_coverage(
     if splits < 1 or known.n < 2 or points.shape != known.residual.shape:
         raise InputError("give 2 models or more, each with its elo and residual, and 1 split or more")
     check_seed(seed)
-    rng, half = np.random.default_rng(seed), known.n // 2
+    rng, part = np.random.default_rng(seed), math.floor(known.n * share) if 0.0 < share < 1.0 else 0
+    if not part:
+        raise InputError(f"share is {share}; give a part of the {known.n} models, such as 0.7")
     held, widths, expected = [], [], None
     for _ in range(splits):
         order = rng.permutation(known.n)
-        old, new = order[:half], order[half:]
+        old, new = order[:part], order[part:]
         found = split_conformal(
             known.residual[old],
             known.se[old],
@@ -483,4 +487,4 @@ def split_coverage(
         widths.append(found.high - found.low)
         expected = found.expected
     spread = float(np.std(held, ddof=1)) if splits > 1 else float("nan")
-    return Coverage(float(np.mean(held)), spread, expected, float(np.median(np.concatenate(widths))), half, splits)
+    return Coverage(float(np.mean(held)), spread, expected, float(np.median(np.concatenate(widths))), part, splits)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from venire.arena.choices import HumanTies
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
@@ -23,7 +24,7 @@ from venire.ratings.data.validation import check_seed, float_array
 from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.solvers import climb, curve_of
-from venire.ratings.soft_elo.beta import HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
+from venire.ratings.soft_elo.beta import ScoreGrid, beta_of, label_column, score_column, score_grid
 from venire.ratings.soft_elo.soft_elo import (
     RIDGE,
     clip_targets,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from venire.arena.choices import HumanTies
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.covariance import Errors, FittedOutcomes
 from venire.ratings.soft_elo.beta import (
     Beta,
-    HumanTies,
     beta_influence,
     beta_of,
     label_column,
@@ -30,13 +30,15 @@ from venire.ratings.soft_elo.soft_elo import RIDGE, rate_targets
 class JudgeCalibration:
     """How one judge's scores become probabilities: `fit` is its beta, `reliability` how far that holds.
 
-    `judge` is its name, "" where the rows name none; `rows` is the number of its rows with a score. `warnings` name it.
+    `judge` is its name, "" where the rows name none; `rows` is the number of its rows with a score, `unscaled` the
+    expected calibration error of probabilities at beta 1. `warnings` name it.
     """
 
     judge: str
     fit: Beta
     reliability: Reliability
     rows: int
+    unscaled: float
     warnings: tuple[str, ...] = ()
 
 
@@ -95,7 +97,8 @@ def soft_elo_panel(
         trust = reliability_of(grid, labels[rows], fit.beta, y=own.y, weight=own.weight)
         said = "" if len(data.judges) < 2 else f"{name}: "
         warnings = tuple(f"{said}{one}" for one in (*fit.warnings, *trust.warnings))
-        found.append(JudgeCalibration(name, fit, trust, len(rows), warnings))
+        unscaled = reliability_of(grid, labels[rows], 1.0, y=own.y, weight=own.weight).ece
+        found.append(JudgeCalibration(name, fit, trust, len(rows), unscaled, warnings))
         if np.isnan(fit.beta):
             continue
         targets[rows] = grid.probabilities(fit.beta)

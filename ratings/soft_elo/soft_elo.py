@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from venire.arena.choices import HumanTies
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
@@ -16,7 +17,6 @@ from venire.ratings.pairwise.covariance import Errors, FittedOutcomes
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.soft_elo.beta import (
     Beta,
-    HumanTies,
     ScoreGrid,
     beta_influence,
     beta_of,

@@ -187,6 +187,13 @@ def _conformal_sections(conformal: ConformalCoverage) -> Iterator[Block]:
             f"conformal intervals: {conformal.observed:.0%} of the models that people rated are within, "
             f"{conformal.expected:.0%} expected"
         )
+    if conformal.splits:
+        parts = (f"{name} {one.observed:.0%} within, {one.width:.0f} wide" for name, one in conformal.splits.items())
+        expected = next((one.expected for one in conformal.splits.values()), None)
+        wanted = "" if expected is None else f" ({expected:.0%} expected)"
+        yield Paragraph(
+            f"calibrated on 70 % of the models, tested on the others, five times{wanted}: {'; '.join(parts)}"
+        )
     for warning in conformal.warnings:
         yield Paragraph(f"note: {warning}")
 

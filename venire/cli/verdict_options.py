@@ -19,7 +19,9 @@ import typer
 from venire.arena.choices import (
     BattleOrder,
     BothBad,
+    ConformalMethod,
     Flips,
+    HumanTies,
     OrdersMerge,
     OwnVotes,
     PairErrors,
@@ -186,6 +188,14 @@ class RatingOptions:
             "--order", help="elo: battles in many drawn orders, or in the given one (rows of a file, times of a store)."
         ),
     ] = "shuffled"
+    k: Annotated[float, _of_one_method("--k", help="elo: what one battle can move a rating by, in points.")] = 4.0
+    human_ties: Annotated[
+        HumanTies, _of_one_method("--human-ties", help="soft-elo: what a tie of people counts as in a judge's beta.")
+    ] = "drop"
+    conformal: Annotated[
+        ConformalMethod,
+        _of_one_method("--conformal", help="soft-elo: intervals calibrated with one or two models left out."),
+    ] = "leave-one-out"
 
     def options(self, seed: int) -> Options:
         """The options of a rating method; `seed` is that of the campaign, for where none was given."""

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
+from tests.ratings.conftest import make_table
 from venire.arena.battles import Battles
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.findings import MethodNotes, VerdictConstant
+from venire.ratings.methods.findings import MethodNotes, SoftEloByPeople, SoftEloFit, VerdictConstant
 from venire.ratings.methods.methods import rate
 from venire.ratings.soft_elo.cross_validation import CONFIDENCES, smooth_labels
 from venire.ratings.soft_elo.soft_elo import human_elo
@@ -35,6 +37,24 @@ def sharp(table: Table) -> Battles:
     return replace(table(rows, ordered=False), human=np.array(human))
 
 
+@pytest.fixture(scope="module")
+def scored() -> Battles:
+    """A judge whose scores are four times people's log odds, on 1,400 battles of fourteen models; people also tie."""
+    rng = np.random.default_rng(8)
+    strength = np.linspace(-1.0, 1.0, 14)
+    a = rng.integers(0, 14, 1400)
+    b = (a + rng.integers(1, 14, 1400)) % 14
+    logit = strength[a] - strength[b] + rng.normal(0, 0.5, 1400)
+    score = 4.0 * (logit + rng.normal(0, 0.3, 1400))
+    said = (rng.random(1400) < expit(logit)).astype(float)
+    rows = [
+        (f"m{one:02}", f"m{two:02}", "first" if value > 0 else "second", "j", f"i{item}")
+        for item, (one, two, value) in enumerate(zip(a, b, score, strict=True))
+    ]
+    found = make_table(rows, ordered=False)
+    return replace(found, score=score, human=np.where(rng.random(1400) < 0.2, 0.5, said))
+
+
 def test_every_verdict_counts_as_the_share_that_is_nearest_to_people(sharp: Battles) -> None:
     found = rate(sharp, "smoothed-elo", Options())
     share = found.finding(VerdictConstant).share
@@ -44,6 +64,26 @@ def test_every_verdict_counts_as_the_share_that_is_nearest_to_people(sharp: Batt
     targets = smooth_labels(data.y, share)
     assert found.ratings.elo == pytest.approx(human_elo(data, targets, errors="none").elo)
     assert f"{share:.2f}" in found.finding(MethodNotes).notes[0]
+
+
+def test_ties_of_people_and_a_second_model_left_out_are_options(scored: Battles) -> None:
+    plain, half, jackknife = (
+        rate(scored, "soft-elo", Options(**{name: value}))
+        for name, value in (("human_ties", "drop"), ("human_ties", "half"), ("conformal", "jackknife+"))
+    )
+    beta = [found.finding(SoftEloFit).beta for found in (plain, half)]
+    assert None not in beta
+    assert beta[1] < beta[0], "a tie pulls the slope down"
+    facts = [found.finding(SoftEloByPeople).conformal for found in (plain, jackknife)]
+    assert [one.method for one in facts] == ["leave-one-out", "jackknife+"]
+    assert facts[0].splits.keys() == {"hard", "soft"}
+    assert (facts[0].splits["soft"].n, facts[0].splits["soft"].splits) == (9, 5), "70 % of 14 models, rounded down"
+    assert not np.array_equal(plain.figures["conformal_lo"], jackknife.figures["conformal_lo"])
+
+
+def test_a_judge_is_also_held_to_its_scores_as_log_odds(scored: Battles) -> None:
+    (judge,) = rate(scored, "soft-elo", Options()).finding(SoftEloByPeople).judges_by_people
+    assert judge.ece_unscaled > judge.ece, "scores are four times too far apart"
 
 
 def test_ratings_and_their_errors_are_shrunk_by_one_factor(sharp: Battles) -> None:

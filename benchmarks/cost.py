@@ -38,7 +38,7 @@ _IN_FLIGHT = 64
 _WARM_UP = 500
 """Warm-up calls before the first measured call."""
 _COUNTED = 500
-_SLICE, _TURNS, _SLICES = 125, 1_250, 18
+_SLICE, _TURNS, _SLICES = 125, 1_250, 10
 """Calls per slice, turns of the yardstick after it, and the number of repetitions."""
 _GROUP = 10_000
 """Rows that may wait for the disk: a random number of workers would wait for it, and their calls count too."""

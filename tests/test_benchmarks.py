@@ -17,6 +17,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.parameters import slow_after
+
 _BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 _SECOND = b'{"messages": [{"role": "assistant", "content": "reasons"}]}'
 
@@ -29,7 +31,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def modules() -> Iterator[dict[str, ModuleType]]:
     """The benchmarks' own modules, which are no part of the package."""
-    names = ("material", "measuring", "peers", "scaling", "table", "upstream")
+    names = ("material", "measuring", "partitions", "peers", "resume", "scaling", "stores", "table", "upstream")
     sys.path.insert(0, str(_BENCHMARKS))
     try:
         yield {name: import_module(name) for name in names}
@@ -138,7 +140,7 @@ def test_the_yardstick_sends_bodies_of_the_engines_size(modules: dict[str, Modul
     assert 5_500 < sum(sizes) / 20 < 6_800
 
 
-@pytest.mark.parametrize("client", ["aiohttp", "ry"])
+@pytest.mark.parametrize("client", slow_after(1, "ry", "aiohttp"))
 def test_each_yardstick_makes_every_call_once(modules: dict[str, ModuleType], tmp_path: Path, client: str) -> None:
     cores = os.sched_getaffinity(0)
     try:
@@ -256,7 +258,8 @@ def test_a_way_without_its_package_is_left_out_by_name(
     assert "elsewhere is left out: no_such_package is not installed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["ranges", pytest.param("shards", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ranges", "shards"])
 def test_partitions_are_merged_beside_duckdb_alone(kind: str, tmp_path: Path) -> None:
     command = [sys.executable, str(_BENCHMARKS / "partitions.py"), "--rows", "1000", "--partitions", "2"]
     done = subprocess.run([*command, "--kinds", kind], capture_output=True, text=True, check=False, timeout=110)
@@ -268,11 +271,18 @@ def test_partitions_are_merged_beside_duckdb_alone(kind: str, tmp_path: Path) ->
     ]
 
 
-@pytest.mark.parametrize(
-    "given", [["--rows", "1500"], pytest.param(["--rows", "0"], marks=pytest.mark.slow), ["--partitions", "1"]]
-)
-def test_partitions_that_there_cannot_be_are_refused(given: list[str]) -> None:
-    command = [sys.executable, str(_BENCHMARKS / "partitions.py"), *given]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
-    assert done.returncode == 2
-    assert "--rows takes a multiple of 1,000, and --partitions 2 or more" in done.stderr
+@pytest.mark.parametrize("given", [["--rows", "1500"], ["--rows", "0"], ["--partitions", "1"]])
+def test_partitions_that_there_cannot_be_are_refused(
+    modules: dict[str, ModuleType],
+    given: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["partitions.py", *given])
+    with pytest.raises(SystemExit) as ended:
+        modules["partitions"].main()
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "--rows" in told
+    assert "multiple of 1,000" in told
+    assert "--partitions 2" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -156,6 +157,14 @@ SLOW = ("litellm", "ray", "scipy.optimize", "scipy.stats")
 
 Ray is an extra as well: a module that imports it at its start could not be imported without it.
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_garbage_is_collected() -> Iterator[None]:
+    """The trees stay for all rules, and to look for garbage among them takes as long as to read them."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @cache

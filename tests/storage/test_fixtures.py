@@ -29,8 +29,8 @@ def load(name: str) -> ModuleType:
     return module
 
 
-QUICK = (RECORDS[0], RECORDS[-2], RECORDS[-1])
-"""The oldest, the one before the last migration, and today's; the others are slow."""
+QUICK = (RECORDS[0], RECORDS[-1])
+"""The oldest, which goes through every migration, and today's; the others are slow."""
 
 
 @pytest.fixture(

@@ -39,9 +39,10 @@ def broken(results: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("rounds", [1, pytest.param(6, marks=pytest.mark.slow)])
-def test_no_promise_is_broken_in_rounds_of_torture(rounds: int) -> None:
+def test_no_promise_is_broken_in_rounds_of_torture() -> None:
+    rounds = 6
     code, results = torture("--rounds", str(rounds))
     assert broken(results) == []
     assert code == 0

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parameters import slow_after
 from venire.arena.campaigns import Limits
 from venire.arena.clock import VirtualClock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
@@ -142,7 +143,7 @@ class Upstream:
 
 @pytest.mark.parametrize(("share", "least"), [(0.001, 0.97), (0.01, 0.97), (0.02, 0.93), (0.05, 0.6)])
 @pytest.mark.parametrize("latency", [0.02, 0.5, 10.0])
-@pytest.mark.parametrize("as_slow", [False, True])
+@pytest.mark.parametrize("as_slow", slow_after(1, False, True))
 def test_sporadic_refusals_cost_next_to_nothing(share: float, least: float, latency: float, as_slow: bool) -> None:
     upstream = Upstream(sporadic(share), latency=latency, refusing=latency if as_slow else 0.02)
     upstream.play(150 * latency)
@@ -174,7 +175,7 @@ LIMITS: dict[str, tuple[Callable[[], Accepts], float, float]] = {
 
 
 @pytest.mark.parametrize("name", LIMITS)
-@pytest.mark.parametrize("refusing", [0.02, 0.5])
+@pytest.mark.parametrize("refusing", slow_after(1, 0.02, 0.5))
 def test_a_limit_that_nobody_declared_is_found_and_kept(name: str, refusing: float) -> None:
     make, limit, latency = LIMITS[name]
     upstream = Upstream(make(), latency=latency, refusing=min(refusing, latency))
@@ -185,7 +186,7 @@ def test_a_limit_that_nobody_declared_is_found_and_kept(name: str, refusing: flo
     assert "slowed to " in upstream.gate.slowed or "single calls" in upstream.gate.slowed
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", slow_after(1, *LIMITS))
 def test_it_is_found_beside_sporadic_refusals(name: str) -> None:
     make, limit, latency = LIMITS[name]
     accepts, noise = make(), sporadic(0.01)
@@ -208,7 +209,7 @@ def outage(concurrency: int, latency: float, refusing: float) -> Upstream:
     return Upstream(open_, concurrency=concurrency, latency=latency, refusing=refusing)
 
 
-@pytest.mark.parametrize("as_slow", [False, True])
+@pytest.mark.parametrize("as_slow", slow_after(1, True, False))
 @pytest.mark.parametrize(("concurrency", "latency"), [(1, 0.3), (4, 0.02), (32, 0.5), (16, 10.0), (250, 10.0)])
 def test_an_hour_of_refusals_takes_two_calls_a_minute_and_is_over_within_two_minutes(
     concurrency: int, latency: float, as_slow: bool

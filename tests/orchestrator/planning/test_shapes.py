@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.parameters import slow_after
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -138,7 +139,7 @@ COMPLETIONS = "completion c join model m on m.id = c.model"
 TRIALS = {name: len(NAMES) * PROTOCOLS[name].shape.trials(len(MODELS), matchups=3) for name in JUDGED}
 
 
-@pytest.mark.parametrize("protocol", JUDGED)
+@pytest.mark.parametrize("protocol", slow_after(1, *JUDGED))
 def test_a_campaign_of_any_protocol_runs_to_its_end_is_sound_and_reads_the_same_again(
     store: Store, protocol: str
 ) -> None:
@@ -158,8 +159,13 @@ def test_a_campaign_of_any_protocol_runs_to_its_end_is_sound_and_reads_the_same_
 
 def test_a_panel_of_judges_asks_each_in_its_own_way_and_battles_are_those_of_pairs(store: Store) -> None:
     panel = [one(name, name) for name in SAID]
-    planned, _ = go(store, campaign(*panel, repeats=2), {name: Scripted(*said) for name, said in SAID.items()})
-    assert planned.trials == 2 * sum(TRIALS.values())
+    planned, summary = go(store, campaign(*panel, repeats=2), {name: Scripted(*said) for name, said in SAID.items()})
+    assert (planned.trials, summary.ending) == (2 * sum(TRIALS.values()), Ending.COMPLETE)
+    assert summary.statistics.calls == 2 * sum(TRIALS[name] * len(said) for name, said in SAID.items())
+    read = {row.protocol: (row.settled, row.read, row.readable) for row in judge_readability(store, planned.id)}
+    assert read == {name: (2 * trials, 2 * trials, 1.0) for name, trials in TRIALS.items()}
+    again = reparse(store, [planned.id], write=False)
+    assert again.comparison.verdicts == again.comparison.same == planned.trials
     battles = frames.battles(store, planned.id)
     assert set(battles.judges) == {name for name in JUDGED if PROTOCOLS[name].shape.pairwise}
     assert len(battles.label) == 2 * len(battles.judges) * TRIALS["binary"]
@@ -167,6 +173,8 @@ def test_a_panel_of_judges_asks_each_in_its_own_way_and_battles_are_those_of_pai
     assert told == {name: 2 * TRIALS[name] for name in JUDGED if PROTOCOLS[name].shape.grades}
     assert rows(store, "select distinct grade from grade where judge = 'direct-reference'") == [("yes",)]
     assert dict(rows(store, "select judge, count(*) from ballot group by judge")) == {"listwise": 2 * 4 * 3}
+    store.close()
+    assert check(store.path, full=True).sound
 
 
 def test_scores_and_criteria_are_stored_in_model_terms(store: Store) -> None:

@@ -111,8 +111,10 @@ def connection(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_is_wrong_is_named_with_a_count_and_an_example(
-    name: str, connection: duckdb.DuckDBPyConnection, path: Path
+    name: str, connection: duckdb.DuckDBPyConnection, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Only what is planted is looked for: a sound store is looked over by all of it."""
+    monkeypatch.setattr(checking, "_ROWS", {key: what for key, what in checking._ROWS.items() if key == name})
     connection.begin()
     connection.execute(PLANTED[name])
     found = check_open(connection, full=True)

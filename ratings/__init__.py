@@ -75,6 +75,7 @@ from venire.ratings.judges.discrimination import discrimination, score_reliabili
 from venire.ratings.judges.drift import drift, rating_drift
 from venire.ratings.judges.elo_from_consistency import elo_from_consistency, elo_from_scores
 from venire.ratings.judges.length import adjust_for, length_bias, partial_correlation
+from venire.ratings.judges.matchup_ablation import matchup_ablation
 from venire.ratings.judges.position import (
     adjust_for_position,
     position_audit,
@@ -186,6 +187,7 @@ __all__ = [
     "length_bias",
     "m_elo",
     "markov",
+    "matchup_ablation",
     "median_rank",
     "merge_orders",
     "micro_macro",

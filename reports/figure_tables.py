@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from venire.arena.wording import interval_text
+from venire.ratings.judges.matchup_ablation import MatchupAblation
 from venire.reports.figures import (
     BoundedFigure,
     FigureResults,
@@ -131,6 +132,26 @@ def _people_order(found: PeopleOrder) -> list[FigureTable]:
     return [FigureTable(title, heads, rows), shorter]
 
 
+def _ablation(found: MatchupAblation) -> list[FigureTable]:
+    rows = tuple(
+        (
+            one.choice,
+            f"{one.matchups}",
+            _fixed(one.pearson, 3),
+            interval_text(one.lo, one.hi, ".2f"),
+            _fixed(one.mae_left_out, 0),
+        )
+        for one in found.rows
+    )
+    title = f"Judges' Elo from their consistency, by matchups   {found.judges} judges"
+    note = (
+        f"widest, narrowest: by Elo of the two models; random: mean of {found.draws} draws and where 95 % of them lie; "
+        "else Fisher's interval, about other judges"
+    )
+    heads = ("matchups", "number", "Pearson", "95 %", "MAE left out")
+    return [FigureTable(title, heads, rows, notes=(note,))]
+
+
 def _interval(one: BoundedFigure) -> str:
     if one.value is None:
         return "none"
@@ -148,5 +169,6 @@ FIGURE_TABLES: Mapping[str, Callable[[Any], list[FigureTable]]] = {
     "contrast": _contrast,
     "positions": _positions,
     "people_order": _people_order,
+    "ablation": _ablation,
 }
 """The tables of each figure, by its field of `FigureResults`."""

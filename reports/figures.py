@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import get_args
+from typing import Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
 from venire.ratings.inference.contrasts import battles_needed, difference
 from venire.ratings.inference.options import Options
+from venire.ratings.judges.matchup_ablation import MatchupAblation, matchup_ablation
 from venire.ratings.judges.position import position_audits
 from venire.ratings.methods.methods import merge_selected, missing_data, rate, select_verdicts
 from venire.ratings.methods.prediction import predict_rows
@@ -54,7 +55,8 @@ class Figures:
 
     `folds` of judgments, each predicted from the others; `steady`, the share of judges whose verdicts are perturbed;
     `contrast`, two models, with `half_width` in Elo points; `positions`, the audit of battles shown several times in
-    each order; `people`, agreement of single instructions and of all with the reference, also of truncated rankings.
+    each order; `people`, agreement of single instructions and of all with the reference, also of truncated rankings;
+    `ablation`, how judges' consistency predicts their Elo by number and kind of matchups.
     """
 
     folds: int = 0
@@ -63,6 +65,7 @@ class Figures:
     half_width: float | None = None
     positions: bool = False
     people: bool = False
+    ablation: bool = False
 
     def __post_init__(self) -> None:
         if self.folds == 1 or self.folds < 0:
@@ -209,12 +212,30 @@ class FigureResults:
     contrast: ModelContrast | None = field(default=None, metadata=OPTIONAL)
     positions: RepeatedPositions | None = field(default=None, metadata=OPTIONAL)
     people_order: PeopleOrder | None = field(default=None, metadata=OPTIONAL)
+    ablation: MatchupAblation | None = field(default=None, metadata=OPTIONAL)
 
 
-def figures_of(
-    battles: Battles, method: str, options: Options, asked: Figures, reference: Mapping[str, float]
-) -> FigureResults:
-    """The figures that are asked for.
+class FigureSource(Protocol):
+    """What is known of the models and judges of some verdicts beside these: Elo and family by name."""
+
+    @property
+    def reference(self) -> Mapping[str, float]: ...
+    @property
+    def judge_elo(self) -> Mapping[str, float]: ...
+    @property
+    def families(self) -> Mapping[str, str]: ...
+    @property
+    def judge_families(self) -> Mapping[str, str]: ...
+
+
+def _ablation(battles: Battles, seed: int, of: FigureSource) -> MatchupAblation:
+    return matchup_ablation(
+        battles, of.reference, of.judge_elo, families=of.families, judge_families=of.judge_families, seed=seed
+    )
+
+
+def figures_of(battles: Battles, method: str, options: Options, asked: Figures, of: FigureSource) -> FigureResults:
+    """The figures that are asked for, of `battles` and of what is known of models and judges.
 
     Raises `InputError` where the table lacks what a figure needs, and as `rate` does.
     """
@@ -227,7 +248,8 @@ def figures_of(
         robustness=_robustness(merge_selected(battles, plain), asked.steady, plain.seed) if asked.steady else None,
         contrast=contrast,
         positions=_positions(select_verdicts(battles, plain)) if asked.positions else None,
-        people_order=_people_order(battles, plain, reference) if asked.people else None,
+        people_order=_people_order(battles, plain, of.reference) if asked.people else None,
+        ablation=_ablation(battles, plain.seed, of) if asked.ablation else None,
     )
 
 

@@ -9,6 +9,7 @@ from math import isfinite
 from venire.arena.wording import few, interval_text
 from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.people_agreement import JudgeAndPeople, PeopleAgreement
+from venire.ratings.data.statistics import FEWEST_FOR_CORRELATION
 from venire.ratings.methods.findings import (
     DroppedJudges,
     SoftEloByPeople,
@@ -22,6 +23,7 @@ from venire.reports.board.diagnostics import (
 )
 from venire.reports.board.record import BoardRecord
 from venire.reports.sections import Block, Column, Gap, Paragraph, TextTable, columns_of, faint, known
+from venire.reports.wording import counted
 
 _NARROW = 111
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
@@ -284,6 +286,10 @@ def _prediction_sections(board: BoardRecord) -> Iterator[Block]:
     if rows:
         yield Gap()
         yield TextTable(columns_of(head, rows), f"Judges by their own Elo   verdicts: {board.verdicts}")
+        top = board.diagnostics.elo_from_consistency[0]
+        if len(top.top.judges) < FEWEST_FOR_CORRELATION:
+            held = f"{top.cluster}: {counted(len(top.top.judges), 'judge')}"
+            yield faint(f"no line of the best judges alone ({held}): a correlation takes {FEWEST_FOR_CORRELATION}")
 
 
 def percent(level: float) -> str:

@@ -133,7 +133,7 @@ class Verdicts:
             remarks=tuple(remarks),
         )
         if figures is not None:
-            found = replace(found, figures=figures_of(battles, method, options, figures, self.reference))
+            found = replace(found, figures=figures_of(battles, method, options, figures, self))
         board = replace(board, evidence=self.evidence(battles, board.method, options), diagnostics=found)
         if self.grades is None:
             return self._with_edits(board, options)

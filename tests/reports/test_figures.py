@@ -16,9 +16,12 @@ from venire.ratings.data.battles import battles
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.options import Options
+from venire.ratings.judges.consistency import consistency
+from venire.ratings.judges.elo_from_consistency import elo_from_consistency
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.online import online_elo
+from venire.reports.board.verdicts import Verdicts
 from venire.reports.figures import FigureResults, Figures, figures_of
 from venire.reports.json_values import json_values
 
@@ -48,10 +51,45 @@ def campaign(slopes: tuple[float, ...] = (2.0, 1.0, 0.3, 1.0), repeats: int = 1,
     )
 
 
-def found(asked: Figures, table: Battles | None = None, method: str = "bradley-terry", **options: Any) -> Any:
-    figures = figures_of(table or campaign(), method, Options(**options), asked, {})
+def found(
+    asked: Figures,
+    table: Battles | None = None,
+    method: str = "bradley-terry",
+    known: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    table = table or campaign()
+    figures = figures_of(table, method, Options(**options), asked, Verdicts(table, [], **known or {}))
     json.dumps(json_values(figures), allow_nan=False)
     return figures
+
+
+def test_an_ablation_is_of_the_widest_the_narrowest_and_random_matchups() -> None:
+    elo = {f"m{code}": 1000.0 - 100.0 * code for code in range(5)}
+    judges = {"j0": 1300.0, "j1": 1150.0, "j2": 1000.0, "j3": 1150.0}
+    rows = found(Figures(ablation=True), known={"reference": elo, "judge_elo": judges}).ablation.rows
+    assert [(row.choice, row.matchups) for row in rows] == [
+        ("widest", 5),
+        ("narrowest", 5),
+        ("random", 5),
+        ("all", 10),
+        ("all, by gap", 10),
+    ]
+    assert all(row.pearson > 0.8 for row in rows), "sharper judges have the higher Elo"
+    everything = next(row for row in rows if row.choice == "all")
+    table = campaign()
+    line = elo_from_consistency(consistency(table, elo=elo), judges, score="consistency").all
+    assert everything.pearson == pytest.approx(line.pearson)
+    assert everything.mae_left_out == pytest.approx(line.mae_left_out)
+    gap = elo_from_consistency(consistency(table, elo=elo, weights="gap"), judges, score="consistency").all
+    assert rows[-1].pearson == pytest.approx(gap.pearson)
+
+
+def test_an_ablation_without_elo_of_judges_or_models_is_refused() -> None:
+    with pytest.raises(InputError, match="0 judges have an Elo"):
+        found(Figures(ablation=True))
+    with pytest.raises(InputError, match="0 matchups of models with an Elo"):
+        found(Figures(ablation=True), known={"judge_elo": {f"j{code}": 1000.0 + code for code in range(4)}})
 
 
 def test_nothing_is_made_that_is_not_asked_for() -> None:

@@ -232,6 +232,9 @@ class FigureOptions:
     ] = None
     positions: Annotated[bool, _figures("--positions", help="Audit battles shown several times in each order.")] = False
     people: Annotated[bool, _figures("--people", help="Rankings of single instructions against the reference.")] = False
+    ablation: Annotated[
+        bool, _figures("--ablation", help="Judges' Elo from their consistency, by number and kind of matchups.")
+    ] = False
 
     def figures(self) -> Figures:
         """What `reports.figures.figures_of` is asked for."""

@@ -15,7 +15,7 @@ from venire.ratings.methods.methods import METHODS, rate
 _STRENGTHS = np.array([-1.2, -0.6, 0.0, 0.7, 1.4])
 _MODELS = ("c", "e", "a", "d", "b")
 """Ordered by strength, which is not the order of their names."""
-_INSTRUCTIONS = 60
+_INSTRUCTIONS = 30
 _JUDGES = ("x", "y", "z")
 _CLOSE = 1e-6
 _OPTIONS = Options(replicates=20, covariates=("position",))
@@ -24,7 +24,7 @@ _OPTIONS = Options(replicates=20, covariates=("position",))
 def check_method(name: str) -> None:
     """Check that a registered rating method keeps its contract. Raises AssertionError with the broken rule.
 
-    From simulated verdicts (five models, three judges, 60 instructions, both orders) it recovers the order of the
+    From simulated verdicts (five models, three judges, 30 instructions, both orders) it recovers the order of the
     models; neither the order of rows nor the naming of side A matters; the same seed gives the same figures.
 
     >>> check_method("bradley-terry")

@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 
 import venire as public
+from venire.arena.clock import VirtualClock
 from venire.judges.providers import PROVIDERS, Endpoint
 from venire.judges.providers.batches.base import BatchState
 from venire.orchestrator.recording.ending import Ending
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
 Settle = Callable[..., Ending]
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -144,21 +146,35 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return Demo(done.stdout, folder)
 
 
-def test_the_demo_needs_no_network_and_names_next_commands_that_work(venire: Venire, demo: Demo) -> None:
-    assert "1,920 answered" in demo.out
-    summary = next(line for line in demo.out.splitlines() if "retries; the limiter made" in line).replace(",", "")
+def check_demo(out: str, folder: Path, venire: Venire) -> None:
+    """What a demo prints and leaves, and that the commands it names work."""
+    assert "1,920 answered" in out
+    summary = next(line for line in out.splitlines() if "retries; the limiter made" in line).replace(",", "")
     retries, waits = int(summary.split(" retries")[0].split()[-1]), int(summary.split("made ")[1].split()[0])
     assert retries > 0
     assert waits > 0
-    assert demo.out.count("verdicts: simulated") >= 3
-    assert "strong" in demo.out
-    assert "cost $0.00" in demo.out
+    assert out.count("verdicts: simulated") >= 3
+    assert "strong" in out
+    assert "cost $0.00" in out
     files = ["campaign.duckdb", "campaign.toml", "completions.jsonl", "elo.csv", "instructions.jsonl"]
-    assert sorted(file.name for file in demo.folder.iterdir()) == files
-    for line in demo.out.split("Next:")[1].splitlines():
+    assert sorted(file.name for file in folder.iterdir()) == files
+    for line in out.split("Next:")[1].splitlines():
         words = line.split("#")[0].split()
         if words and words[1] != "init":
             assert venire(*words[1:]).code == 0, line
+
+
+def test_the_demo_names_next_commands_that_work(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("venire.session.SystemClock", VirtualClock)
+    folder = tmp_path / "d"
+    check_demo(venire("demo", "--folder", folder).out, folder, venire)
+
+
+@pytest.mark.slow
+def test_the_demo_needs_no_network(venire: Venire, demo: Demo) -> None:
+    check_demo(demo.out, demo.folder, venire)
 
 
 @pytest.mark.slow

@@ -214,8 +214,8 @@ def test_a_boundary_has_the_expected_error_of_what_lies_across_it_beside_the_lim
 ) -> None:
     file = in_rounds(write_campaign(instructions=8))
     file.write_text(file.read_text().replace('"information"', '"information"\npurpose = "boundary"\ntop = 2'))
-    limit = venire("plan", file, "--explain", "--json").json()["explain"]["limit"]
     found = widths(file)
+    limit = venire("plan", file, "--explain", "--json").json()["explain"]["limit"]
     covariance = found.widths.bread @ (found.widths.alone + found.widths.shared) @ found.widths.bread
     ranked = np.argsort(-found.belief.logits)
     variances = [covariance[a, a] + covariance[b, b] - 2 * covariance[a, b] for a in ranked[:2] for b in ranked[2:4]]

@@ -13,14 +13,23 @@ from tests.venire.conftest import JUDGE
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply
 from venire.judges.providers.openai import OpenAIProvider
+from venire.orchestrator.recording.ending import Ending
 
 Write = Callable[..., Path]
 Venire = Callable[..., Any]
 
+
+@pytest.fixture(autouse=True)
+def without_http() -> None:
+    """A pilot learns how many tokens a server counts."""
+
+
 PRICED = "price = { input = 2.5, output = 10 }"
 
 
-def test_a_pilot_is_part_of_the_plan_and_says_what_the_rest_will_cost(write_campaign: Write, venire: Venire) -> None:
+def test_a_pilot_is_part_of_the_plan_and_says_what_the_rest_will_cost(
+    write_campaign: Write, venire: Venire, settle: Callable[..., Ending]
+) -> None:
     file = write_campaign(judge=PRICED, instructions=5)
     guessed = venire("plan", file, "--json").json()
     done = venire("plan", file, "--pilot", 12, "--yes", "--json")
@@ -35,7 +44,7 @@ def test_a_pilot_is_part_of_the_plan_and_says_what_the_rest_will_cost(write_camp
     again = venire("plan", file, "--pilot", 12, "--json")
     assert "no pilot is needed" in again.err
     assert again.json()["spent"] == found["spent"] > 0
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     after = venire("plan", file, "--json").json()
     low, high = (sum(row[side] for row in found["judges"]) for side in ("low", "high"))
     assert low <= after["spent"] - found["spent"] <= high

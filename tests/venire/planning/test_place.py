@@ -11,8 +11,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from venire.arena.clock import VirtualClock
 from venire.arena.errors import InputError
 from venire.cli import app
+from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
+from venire.orchestrator.recording.ending import Ending
+from venire.session import Session
 
 MODELS = {f"m{n}": 900.0 + 40.0 * n for n in range(11)}
 NEW = "m10"
@@ -52,8 +57,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "new.csv", head, answers[NEW])
     write(folder / "elo.csv", ["model", "elo"], [[model, elo] for model, elo in MODELS.items()])
     (folder / "board.toml").write_text(FILE, encoding="utf-8")
-    done = CliRunner().invoke(app, ["run", str(folder / "board.toml"), "--yes"])
-    assert done.exit_code == 0, done.output
+    with Session(load_campaign(folder / "board.toml"), clock=VirtualClock()) as session:
+        assert session.run(environ={}, embedded=Embedded(direct=True)).ending is Ending.COMPLETE
     return folder
 
 
@@ -72,16 +77,16 @@ def place(folder: Path, *more: str) -> dict[str, Any]:
 
 
 def test_a_model_is_placed_within_its_budget_and_a_larger_one_adds_to_it(folder: Path) -> None:
-    first = place(folder, "--completions", str(folder / "new.csv"), "--budget", "0.10")
-    assert 0.05 < first["cost_dollars"] <= 0.10
+    first = place(folder, "--completions", str(folder / "new.csv"), "--budget", "0.05")
+    assert 0.025 < first["cost_dollars"] <= 0.05
     assert first["verdicts"] == "simulated"
     assert first["people"]["known"] == MODELS[NEW]
     assert first["people"]["calibrated_on"] == 10
     assert first["people"]["low"] < first["people"]["elo"] < first["people"]["high"]
-    again = place(folder, "--budget", "0.10")
+    again = place(folder, "--budget", "0.05")
     assert {**again, "warnings": 0} == {**first, "warnings": 0}
-    more = place(folder, "--budget", "0.15")
-    assert 0.10 < more["cost_dollars"] <= 0.15
+    more = place(folder, "--budget", "0.075")
+    assert 0.05 < more["cost_dollars"] <= 0.075
     assert more["battles"] > first["battles"]
 
 

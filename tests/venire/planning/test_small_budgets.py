@@ -31,11 +31,14 @@ def in_rounds(path: Path) -> Path:
 @pytest.mark.parametrize(
     ("verb", "battles", "limit", "told"),
     [
-        ("run", True, "money = 0.05", ("the budget of $0.0500 does not cover one battle", "2 judges 8 calls and abou")),
-        ("plan", True, "calls = 7", ("the budget of 7 calls does not cover one battle", "takes 2 judges 8 calls")),
-        ("plan", True, "tokens = 900", ("the budget of 900 tokens does not cover one battle",)),
-        ("plan", False, "money = 0.05", ("the budget of $0.0500 does not cover one trial", " 2 calls and about $")),
-        ("run", False, "calls = 1", ("the budget of 1 call does not cover one trial", " 2 calls")),
+        ("run", True, "money = 0.05", ("$0.0500 does not cover one battle", "2 judges 8 calls and abou")),
+        ("plan", True, "calls = 7", ("7 calls does not cover one battle", "takes 2 judges 8 calls")),
+        ("plan", False, "tokens = 900", ("900 tokens does not cover one trial", " 2 calls and about ")),
+        *slow_after(
+            0,
+            ("plan", False, "money = 0.05", ("$0.0500 does not cover one trial", " 2 calls and about $")),
+            ("run", False, "calls = 1", ("1 call does not cover one trial", " 2 calls")),
+        ),
     ],
 )
 def test_a_budget_that_covers_nothing_is_refused_and_leaves_no_store(
@@ -82,7 +85,7 @@ def test_nothing_is_ahead_of_a_plan_that_its_budget_has_ended(venire: Venire, wr
 
 def test_what_costs_nothing_is_not_refused_for_money(venire: Venire, write_campaign: Write) -> None:
     path = in_rounds(write_campaign(more="[budget]\nmoney = 0.01"))
-    assert venire("run", path, "--yes").code == 0
+    assert venire("plan", path).code == 0
 
 
 def test_a_judge_that_cannot_pay_is_no_reason_to_refuse_another(venire: Venire, write_campaign: Write) -> None:
@@ -99,9 +102,9 @@ def test_a_budget_that_was_spent_ends_a_run_with_3_however_small_it_became(
     calls: int, venire: Venire, write_campaign: Write
 ) -> None:
     """Also where its two calls went to two trials of two steps, so that no verdict came of them."""
-    path = write_campaign(judge=PRICED, more=f"[budget]\ncalls = {calls}")
+    path = write_campaign(judge=PRICED, instructions=1, more=f"[budget]\ncalls = {calls}")
     assert venire("run", path, "--yes").code == 3
-    write_campaign(judge=PRICED, more="[budget]\ncalls = 1")
+    write_campaign(judge=PRICED, instructions=1, more="[budget]\ncalls = 1")
     again = venire("run", path, "--yes", "--amend")
     assert again.code == 3
     assert "nothing was asked in this run" in again.err
@@ -136,7 +139,7 @@ def test_one_text_that_no_budget_covers_is_named_and_the_others_are_planned(
     venire: Venire, write_campaign: Write, *, battles: bool, limit: str
 ) -> None:
     """What is kept free for the dearest call of a plan was more than there is, and cut 200 battles to one."""
-    path = write_campaign(judge=PRICED, instructions=16, more=f"[budget]\n{limit}")
+    path = write_campaign(judge=PRICED, instructions=8, more=f"[budget]\n{limit}")
     path = in_rounds(path) if battles else path
     before = venire("plan", path, "--json").json()
     row = enlarge(path.parent / "completions.jsonl", "completion")
@@ -145,8 +148,7 @@ def test_one_text_that_no_budget_covers_is_named_and_the_others_are_planned(
     (sentence,) = [one for one in plan["warnings"] if one.startswith("left out: ")]
     assert f"the answer of {row['model']!r} to instruction {row['instruction_id']!r}" in sentence
     assert "about 1,000,000 tokens" in sentence
-    assert plan["trials"] >= (before["trials"] if battles else before["trials"] * 15 // 16)
-    assert venire("plan", path, "--json").json()["warnings"] == plan["warnings"]
+    assert plan["trials"] >= (before["trials"] if battles else before["trials"] * 7 // 8)
 
 
 def test_a_run_asks_what_is_planned_beside_such_a_text_and_ends_complete(venire: Venire, write_campaign: Write) -> None:

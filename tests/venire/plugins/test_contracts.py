@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 import pytest
 
+from tests.parameters import slow_after
 from venire.arena.errors import Fault
 from venire.arena.planning import Pick
 from venire.arena.records import Ballot, Preference, Reply
@@ -319,13 +320,14 @@ def test_a_protocol_registered_after_others_is_rehearsed_and_its_scale_must_not_
 
 @pytest.mark.parametrize(
     ("letters", "shape", "says"),
-    [
+    slow_after(
+        3,
         (" ".join, Shape(3, Ballot), None),
         (lambda best_first: " ".join(reversed(best_first)), Shape(3, Ballot), "much better models win"),
         (lambda best_first: "Well.", Shape(3, Ballot), " 0 of .* simulated replies are read"),
         (" ".join, Shape(4, Ballot), "simulated replies are read"),
         (" ".join, Shape(None, Ballot), "simulated replies are read"),
-    ],
+    ),
 )
 def test_a_protocol_of_three_answers_is_planned_run_and_rated_or_told_what(
     add: Add, own_prompt: Callable[[str], str], letters: Any, shape: Shape, says: str | None

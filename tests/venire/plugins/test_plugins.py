@@ -197,6 +197,7 @@ def test_a_rehearsal_reads_the_scale_the_right_way_round_under_a_policy_of_anoth
     assert "from -2 to 2" in shown.stdout + shown.stderr
 
 
+@pytest.mark.slow
 def test_a_provider_of_another_package_is_asked(run: Run, campaign: Callable[[str], Path], plain_server: str) -> None:
     judge = (
         f'[[judge]]\nname = "judge"\nmodel = "judge"\nprovider = "plain"\nbase_url = "{plain_server}"\nfree = true\n'

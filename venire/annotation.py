@@ -340,7 +340,7 @@ def votes_needed(store: Store, width: float, *, campaign: str | None = None, hum
         found = read_stored(store, choose_campaign(store, campaign), human).battles
         judged, people = merge_orders(found), found.people
     if judged is not None and people is not None:
-        for one in people_agreement(judged, people, replicates=0).judges:
+        for one in people_agreement(judged, people).judges:
             if one.agreement is not None and one.agreement_lo is not None and one.agreement_hi is not None:
                 # As many independent votes would have this interval: fewer than there are where votes hang together.
                 alike = votes_for_agreement(one.agreement_hi - one.agreement_lo, one.agreement)

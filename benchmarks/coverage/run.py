@@ -12,11 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
-from worlds import Field, Graded, Judging, Panel, Scored, judge_of
+from numpy.typing import NDArray
+from worlds import Field, Graded, Judging, Labelling, Panel, Scored, judge_of
 
+from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.data.comparisons import comparisons
@@ -71,6 +73,26 @@ def of_two_judges(
     _, lo, hi = found.difference(first, second, "decisive" if decisive else "consistency")
     truth = world.truth(slopes[0], decisive=decisive) - world.truth(slopes[1], decisive=decisive)
     return float(lo <= truth <= hi)
+
+
+def of_coefficient(name: str, world: Labelling, instructions: int, rng: np.random.Generator) -> float | None:
+    """Chance-corrected agreement; None where it is undefined without one of the instructions."""
+    labels, instruction = world.draw(instructions, rng)
+    found = _coefficient(name, labels, instruction)
+    return None if found.lo is None or found.hi is None else float(found.lo <= _long_run(name, world) <= found.hi)
+
+
+def _coefficient(name: str, labels: NDArray[np.int64], instruction: NDArray[np.int64]) -> Coefficient:
+    if name == "Cohen's kappa":
+        return cohen_kappa(labels[:, 0], labels[:, 1], cluster=instruction)
+    return krippendorff_alpha(labels, cluster=instruction)
+
+
+@cache
+def _long_run(name: str, world: Labelling) -> float:
+    found = _coefficient(name, *world.draw(40_000, np.random.default_rng(2026))).value
+    assert found is not None
+    return found
 
 
 def of_soft_elo(world: Scored, rows: int, ends: bool, rng: np.random.Generator) -> float:
@@ -150,6 +172,17 @@ def cells() -> Iterator[Cell]:
                 yield Cell(
                     f"difference of {name}", what, partial(of_two_judges, Judging(), truths, instructions, decisive)
                 )
+    for instructions in (15, 40):
+        for puzzling, unlike in ((0.15, 1.0), (0.3, 0.3)):
+            for decisive, name in ((False, "consistency"), (True, "decisive consistency")):
+                world = Judging(matchups=8, widest=4.0, unlike=unlike, puzzling=puzzling)
+                what = f"truth 0.4, puzzling {puzzling:.0%} of instructions, 8 matchups x {instructions} instructions"
+                yield Cell(name, what, partial(of_a_judge, world, 0.4, instructions, decisive))
+    for name in ("Cohen's kappa", "Krippendorff's alpha"):
+        for right in (0.3, 0.6, 0.95):
+            for instructions in (6, 12, 30):
+                what = f"judges right in {right:.0%}, 6 battles x {instructions} instructions"
+                yield Cell(name, what, partial(of_coefficient, name, Labelling(right=right), instructions))
     for rows in (1_000, 4_000):
         for world, what in (
             (Scored(), "all labelled"),

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from venire.arena.battles import Battles
 from venire.ratings.data.battles import battles
@@ -29,7 +29,8 @@ class Judging:
     """Judges of `matchups` wide matchups on shared instructions, in both orders, with ties and a push to the first.
 
     A judge's taste in a matchup is slope * (gap + unlike * e), e a normal effect of the instruction that all judges
-    share; each order adds logistic noise and the push, and a taste within `tie` of 0 is a tie.
+    share; each order adds logistic noise and the push, and a taste within `tie` of 0 is a tie. On the share `puzzling`
+    of instructions no judge follows any gap, only the effects.
     """
 
     matchups: int = 15
@@ -37,6 +38,7 @@ class Judging:
     unlike: float = 0.6
     tie: float = 0.25
     push: float = 0.1
+    puzzling: float = 0.0
 
     @property
     def gaps(self) -> Floats:
@@ -44,12 +46,15 @@ class Judging:
         return np.linspace(0.4 * self.widest, self.widest, self.matchups)
 
     def shared(self, instructions: int, rng: np.random.Generator) -> Floats:
-        """Effects of instructions (instructions, matchups)."""
-        return rng.normal(size=(instructions, self.matchups))
+        """Effects of instructions (instructions, matchups), and last a draw that says whether they puzzle judges."""
+        return rng.normal(size=(instructions, self.matchups + 1))
 
     def outcomes(self, slope: float, effects: Floats, rng: np.random.Generator) -> Floats:
         """What a judge says (instructions, matchups, 2 orders): 1, 0.5 or 0 for the better model."""
-        taste = slope * (self.gaps + self.unlike * effects)[..., None] + np.array([self.push, -self.push])
+        # The same instructions puzzle all judges, so that which ones do is drawn with the effects that they share.
+        followed = effects[:, -1:] < ndtri(1.0 - self.puzzling)
+        taste = slope * (self.gaps * followed + self.unlike * effects[:, :-1])[..., None]
+        taste = taste + np.array([self.push, -self.push])
         taste = taste + rng.logistic(size=taste.shape)
         return np.where(np.abs(taste) < self.tie, 0.5, (taste > 0.0).astype(float))
 
@@ -81,6 +86,28 @@ def _long_run(world: Judging, slope: float, decisive: bool) -> float:
 def judge_of(world: Judging, consistency: float, decisive: bool) -> float:
     """The slope of a judge whose true consistency in a world is this."""
     return float(brentq(lambda slope: _long_run(world, round(slope, 3), decisive) - consistency, 0.02, 12.0, xtol=2e-3))
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Judges who label battles as win, tie or loss, each right with a probability that the instruction has.
+
+    That probability is of a beta distribution with mean `right`; which labels are frequent also differs by instruction.
+    A judge who is wrong takes any of the three labels.
+    """
+
+    battles: int = 6
+    judges: int = 3
+    right: float = 0.6
+
+    def draw(self, instructions: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Labels (items, judges) and the instruction of each item (items,)."""
+        shape = (instructions, self.battles, self.judges)
+        often = rng.dirichlet([2.0, 0.6, 2.0], size=instructions).cumsum(axis=1)
+        true = (rng.random(shape[:2])[..., None] > often[:, None, :2]).sum(axis=2)
+        knows = rng.random(shape) < rng.beta(6.0 * self.right, 6.0 * (1.0 - self.right), instructions)[:, None, None]
+        said = np.where(knows, true[..., None], rng.integers(0, 3, shape))
+        return said.reshape(-1, self.judges), np.repeat(np.arange(instructions), self.battles)
 
 
 @dataclass(frozen=True)

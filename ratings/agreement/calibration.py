@@ -72,7 +72,7 @@ def calibration(
         return np.asarray(np.abs(weights @ member).sum(axis=1) / weights.sum(axis=1), dtype=np.float64)
 
     drawn = resample(statistic, items, level=level, replicates=replicates, seed=seed, cluster=cluster)
-    error = coefficient_of(_NAME, float(statistic(np.ones((1, items)))[0]), items, drawn, level=level, fewest=2)
+    error = coefficient_of(_NAME, float(statistic(np.ones((1, items)))[0]), items, drawn, level=level)
     rows = np.bincount(code, minlength=filled)
     return Calibration(
         error=_reflected(error),

@@ -1,15 +1,16 @@
 """Chance-corrected agreement of judges: Cohen's kappa, Fleiss' kappa and Krippendorff's alpha, with intervals.
 
-Each coefficient is (observed - expected) / (1 - expected), for alpha written with disagreement, and comes with a
-percentile interval from a bootstrap over items, or over clusters of them.
+Each coefficient is (observed - expected) / (1 - expected), for alpha written with disagreement. Its interval is that of
+a jackknife over items, or over clusters of them, as that of consistency is (`interval_below_one`). Other figures of
+this package draw items with `resample`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
 from venire.arena.wording import interval_text
+from venire.ratings.data.clustered import clustered_mean, interval_below_one, jackknife_error
 from venire.ratings.data.labels import Labels, labels
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws, check_level, finite_or_none, float_array
@@ -27,25 +29,25 @@ Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 _BLOCK = 1 << 22
 """Number of weights held in memory at once; bounds memory for many items and replicates."""
 
-FEWEST_DRAWN = 20
-"""Items, or clusters of them, below which a coefficient has no bootstrap interval: two votes that agree give 1 to 1."""
+_LEFT_OUT_LIMIT = 1000
+"""Units that are left out one by one; of more, every so manieth together, which takes the time of as many draws."""
 
 Weighting = Literal["none", "linear", "quadratic"]
 
-KappaErrors = Literal["bootstrap", "asymptotic", "none"]
+KappaErrors = Literal["jackknife", "asymptotic", "none"]
 
 Distance = Literal["nominal", "ordinal", "interval"]
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient over `items`, with a two-sided interval at `level` and the standard error of the same draws.
+    """A coefficient over `items`, with a two-sided interval at `level` and a standard error.
 
     `value` is None where it is undefined, and `reason` explains why. `observed` and `expected` are the shares of
     agreement (for alpha: of disagreement) that it compares. `errors` names the method behind `lo`, `hi` and `se`
-    ("bootstrap" over items or clusters of items; "asymptotic"; "none"); `undefined` counts draws without a value, which
-    may be any: a bound that they reach is None. Chance-corrected agreement has no bootstrap interval over fewer than
-    `FEWEST_DRAWN` units.
+    ("jackknife" or "bootstrap" over items or clusters of items; "asymptotic"; "none"). A jackknife has none where the
+    coefficient is undefined without one of the units, or there are fewer than two. `undefined` counts draws of a
+    bootstrap without a value, which may be any: a bound that they reach is None.
     """
 
     name: str
@@ -107,23 +109,18 @@ def coefficient_of(
     found: Resampling,
     *,
     level: float,
-    observed: float | None = None,
-    expected: float | None = None,
     undefined: str = "",
-    fewest: int = FEWEST_DRAWN,
 ) -> Coefficient:
     """A value over `items` with the percentile interval of its draws; NaN becomes None, with `undefined` as reason.
 
-    Of fewer than `fewest` drawn units there is no interval.
+    Of a single unit there is no interval.
     """
     known = bool(np.isfinite(value))
-    low, high = found.percentile(level) if known and found.units >= fewest else (None, None)
+    low, high = found.percentile(level) if known and found.units > 1 else (None, None)
     return Coefficient(
         name=name,
         value=float(value) if known else None,
         items=items,
-        observed=observed,
-        expected=expected,
         lo=low,
         hi=high,
         se=found.se if known else None,
@@ -157,21 +154,54 @@ def resample(
     """
     check_level(level)
     check_draws(replicates, seed)
-    code: NDArray[np.int64] | None = None
-    units = items
-    if cluster is not None:
-        found, places = np.unique(_clusters(cluster, items), return_inverse=True)
-        code, units = places.astype(np.int64), len(found)
+    code, units = _units(items, cluster)
     rng = np.random.default_rng(seed)
     share = np.full(units, 1.0 / units) if units else np.zeros(0)
     step = max(1, _BLOCK // max(items, 1))
     parts = []
     for start in range(0, replicates if units else 0, step):
         draws = rng.multinomial(units, share, size=min(step, replicates - start)).astype(np.float64)
-        parts.append(statistic(draws if code is None else draws[:, code]))
+        parts.append(statistic(draws if cluster is None else draws[:, code]))
     values = np.concatenate(parts) if parts else np.zeros(0)
     defined = values[np.isfinite(values)]
     return Resampling(defined, len(values) - len(defined), len(values), units)
+
+
+def _units(items: int, cluster: ArrayLike | None) -> tuple[NDArray[np.intp], int]:
+    """The unit of each item (items,), numbered without gaps, and the number of units: clusters, or items themselves."""
+    if cluster is None:
+        return np.arange(items), items
+    found, code = np.unique(_clusters(cluster, items), return_inverse=True)
+    return code, len(found)
+
+
+def _without_each(statistic: Statistic, items: int, cluster: ArrayLike | None) -> NDArray[np.float64]:
+    """The statistic without each unit (units,), or without each of `_LEFT_OUT_LIMIT` groups of units."""
+    code, units = _units(items, cluster)
+    group, groups = code % _LEFT_OUT_LIMIT, min(units, _LEFT_OUT_LIMIT)
+    step = max(1, _BLOCK // max(items, 1))
+    parts = [
+        statistic((group != np.arange(start, min(start + step, groups))[:, None]).astype(np.float64))
+        for start in range(0, groups if groups > 1 else 0, step)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _jackknifed(found: Coefficient, left_out: NDArray[np.float64], room: float) -> Coefficient:
+    """The coefficient with the interval of its values without each unit (units,).
+
+    `room` is by how much one item that disagrees lowers it, times the items: errors are not below that.
+    """
+    check_level(found.level)
+    if found.value is None or len(left_out) < 2:
+        return found
+    floor = room / found.items
+    error, degrees = jackknife_error(left_out)
+    error = max(error, floor)
+    bounds = interval_below_one(found.value, error, floor, degrees, found.level)
+    if bounds is None:
+        return found
+    return replace(found, lo=max(-1.0, bounds[0]), hi=bounds[1], se=error, errors="jackknife")
 
 
 def cohen_kappa(
@@ -180,10 +210,8 @@ def cohen_kappa(
     *,
     weighting: Weighting = "none",
     categories: Sequence[object] | None = None,
-    errors: KappaErrors = "bootstrap",
+    errors: KappaErrors = "jackknife",
     level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
     """Cohen's kappa (1960) of two judges' labels (items,), optionally weighted by category distance (1968).
@@ -193,7 +221,7 @@ def cohen_kappa(
     `InputError` for columns of different lengths and for an unknown option.
 
     >>> from venire.ratings import cohen_kappa
-    >>> found = cohen_kappa([1, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 1], replicates=100)
+    >>> found = cohen_kappa([1, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 1])
     >>> round(found.value, 3)
     0.333
     """
@@ -217,20 +245,18 @@ def cohen_kappa(
 
     table: NDArray[np.float64] = np.asarray(cell.sum(axis=0), dtype=np.float64).reshape(1, size, size)
     observed, expected = _chances(table, close)
+    found = _kappa("Cohen's kappa", observed[0], expected[0], len(pairs), level)
     if errors == "asymptotic":
-        return _asymptotic(table[0], close, len(pairs), level)
+        return _asymptotic(found, table[0], close)
     kept = kept_clusters(cluster, np.asarray(both))
-    drawn = replicates if errors == "bootstrap" else 0
-    found = resample(statistic, len(pairs), level=level, replicates=drawn, seed=seed, cluster=kept)
-    return _coefficient("Cohen's kappa", observed[0], expected[0], len(pairs), found, level)
+    left_out = _without_each(statistic, len(pairs), kept) if errors == "jackknife" else np.zeros(0)
+    return _jackknifed(found, left_out, 1.0 / max(1.0 - expected[0], 1e-12))
 
 
 def fleiss_kappa(
     table: ArrayLike,
     *,
     level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
     """Fleiss' kappa (1971) of a table (items, judges) of labels; every item needs the same number of labels.
@@ -238,18 +264,16 @@ def fleiss_kappa(
     Raises `InputError` where the numbers differ: `krippendorff_alpha` accepts these tables.
 
     >>> from venire.ratings import fleiss_kappa
-    >>> round(fleiss_kappa([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], replicates=100).value, 3)
+    >>> round(fleiss_kappa([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]]).value, 3)
     0.333
     """
-    return fleiss_kappa_counts(labels(table).counts(), level=level, replicates=replicates, seed=seed, cluster=cluster)
+    return fleiss_kappa_counts(labels(table).counts(), level=level, cluster=cluster)
 
 
 def fleiss_kappa_counts(
     counts: ArrayLike,
     *,
     level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
     """Fleiss' kappa of `counts` (items, categories): how many judges gave each item each category.
@@ -257,7 +281,7 @@ def fleiss_kappa_counts(
     Raises `InputError` for numbers below 0, and for items with different numbers of judges.
 
     >>> from venire.ratings import fleiss_kappa_counts
-    >>> round(fleiss_kappa_counts([[1, 2], [3, 0], [0, 3], [2, 1]], replicates=100).value, 3)
+    >>> round(fleiss_kappa_counts([[1, 2], [3, 0], [0, 3], [2, 1]]).value, 3)
     0.333
     """
     table = float_array("counts", counts)
@@ -282,29 +306,23 @@ def fleiss_kappa_counts(
         return (weights @ agreed) / total, (marginal * marginal).sum(axis=1)
 
     observed, expected = parts(np.ones((1, len(table))))
-    found = resample(
-        lambda weights: _beyond(*parts(weights)),
-        len(table),
-        level=level,
-        replicates=replicates,
-        seed=seed,
-        cluster=cluster,
-    )
-    return _coefficient("Fleiss' kappa", observed[0], expected[0], len(table), found, level)
+    left_out = _without_each(lambda weights: _beyond(*parts(weights)), len(table), cluster)
+    found = _kappa("Fleiss' kappa", observed[0], expected[0], len(table), level)
+    return _jackknifed(found, left_out, 1.0 / max(1.0 - expected[0], 1e-12))
 
 
 def unanimity(
     table: ArrayLike,
     *,
     level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
     """Share of the items (items, judges) on which all judges agree, of those that all of them labelled.
 
+    Its interval is Wilson's, clustered (`ClusteredMean.share_interval`).
+
     >>> from venire.ratings import unanimity
-    >>> round(unanimity([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], replicates=100).value, 3)
+    >>> round(unanimity([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]]).value, 3)
     0.5
     """
     codes = labels(table).codes
@@ -312,28 +330,21 @@ def unanimity(
     same = (codes[full] == codes[full][:, :1]).all(axis=1).astype(np.float64)
     if not len(same):
         return Coefficient("unanimous share", None, 0, level=level, reason="no item has a label of every judge")
-    kept = kept_clusters(cluster, np.asarray(full))
-    found = resample(
-        lambda weights: (weights @ same) / weights.sum(axis=1),
-        len(same),
-        level=level,
-        replicates=replicates,
-        seed=seed,
-        cluster=kept,
+    found = clustered_mean(same, kept_clusters(cluster, np.asarray(full)))
+    lo, hi = found.share_interval(level)
+    return Coefficient(
+        "unanimous share", found.value, len(same), lo=lo, hi=hi, se=found.se, level=level, errors="cluster"
     )
-    return coefficient_of("unanimous share", float(same.mean()), len(same), found, level=level)
 
 
-def human_kappa(
-    y: ArrayLike, human: ArrayLike, *, cluster: ArrayLike | None = None, replicates: int = 1000, seed: int = 0
-) -> Coefficient:
+def human_kappa(y: ArrayLike, human: ArrayLike, *, cluster: ArrayLike | None = None) -> Coefficient:
     """Cohen's kappa of a judge with people over win, tie and loss.
 
     `y` and `human` (rows,) are outcomes for A, NaN unknown. A partial win counts as a win: kappa uses the side only.
     Raises `InputError`.
 
     >>> from venire.ratings import human_kappa
-    >>> round(human_kappa([1, 0, 0.5, 1], [1, 0, 1, 1], replicates=100).value, 3)
+    >>> round(human_kappa([1, 0, 0.5, 1], [1, 0, 1, 1]).value, 3)
     0.556
     """
     judge, people = (np.sign(float_array(name, column) - 0.5) for name, column in (("y", y), ("human", human)))
@@ -341,9 +352,7 @@ def human_kappa(
         raise InputError(f"y has shape {judge.shape}, human {people.shape}; give two columns of one length")
     both = ~(np.isnan(judge) | np.isnan(people))
     groups = kept_clusters(cluster, both)
-    return cohen_kappa(
-        judge[both].astype(int), people[both].astype(int), cluster=groups, replicates=replicates, seed=seed
-    )
+    return cohen_kappa(judge[both].astype(int), people[both].astype(int), cluster=groups)
 
 
 def _closeness(size: int, weighting: Weighting) -> NDArray[np.float64]:
@@ -357,10 +366,10 @@ def _closeness(size: int, weighting: Weighting) -> NDArray[np.float64]:
 
 
 def _check_errors(errors: str, cluster: ArrayLike | None) -> None:
-    if errors not in ("bootstrap", "asymptotic", "none"):
-        raise InputError(f"errors is {errors!r}; choose bootstrap, asymptotic or none")
+    if errors not in get_args(KappaErrors):
+        raise InputError(f"errors is {errors!r}; choose jackknife, asymptotic or none")
     if errors == "asymptotic" and cluster is not None:
-        raise InputError('errors "asymptotic" takes items as independent; with cluster choose "bootstrap"')
+        raise InputError('errors "asymptotic" takes items as independent; with cluster choose "jackknife"')
 
 
 def _chances(
@@ -381,42 +390,35 @@ def _beyond(observed: NDArray[np.float64], expected: NDArray[np.float64]) -> NDA
 
 
 def _coefficient(
-    name: str, observed: float, expected: float, items: int, found: Resampling, level: float
+    name: str, value: float, items: int, observed: float, expected: float, level: float, undefined: str
 ) -> Coefficient:
+    known = bool(np.isfinite(value))
+    return Coefficient(
+        name, float(value) if known else None, items, float(observed), float(expected), level=level,
+        reason=None if known else undefined,
+    )  # fmt: skip
+
+
+def _kappa(name: str, observed: float, expected: float, items: int, level: float) -> Coefficient:
+    """A kappa without an interval."""
     value = float(_beyond(np.array([observed]), np.array([expected]))[0])
     none = "all labels are of one category: chance alone agrees always"
-    return coefficient_of(
-        name, value, items, found, level=level, observed=float(observed), expected=float(expected), undefined=none
-    )
+    return _coefficient(name, value, items, observed, expected, level, none)
 
 
-def _asymptotic(table: NDArray[np.float64], close: NDArray[np.float64], items: int, level: float) -> Coefficient:
+def _asymptotic(plain: Coefficient, table: NDArray[np.float64], close: NDArray[np.float64]) -> Coefficient:
     """Cohen's kappa with the large-sample variance of Fleiss, Cohen and Everitt (1969)."""
-    check_level(level)
-    name = "Cohen's kappa"
-    share = table / table.sum()
-    row, column = share.sum(axis=1), share.sum(axis=0)
-    observed, expected = float((share * close).sum()), float(row @ close @ column)
-    plain = _coefficient(name, observed, expected, items, Resampling(np.zeros(0), 0, 0, 0), level)
+    check_level(plain.level)
     if plain.value is None:
         return plain
-    kappa = plain.value
+    share, kappa = table / table.sum(), plain.value
+    row, column = share.sum(axis=1), share.sum(axis=0)
+    expected = float(row @ close @ column)
     mean = (close @ column)[:, None] + (row @ close)[None, :]
     spread = float((share * (close - mean * (1.0 - kappa)) ** 2).sum()) - (kappa - expected * (1.0 - kappa)) ** 2
-    error = float(np.sqrt(max(spread, 0.0) / items)) / (1.0 - expected)
-    half = float(norm.ppf(0.5 + level / 2.0)) * error
-    return Coefficient(
-        name,
-        kappa,
-        items,
-        observed,
-        expected,
-        max(-1.0, kappa - half),
-        min(1.0, kappa + half),
-        error,
-        level,
-        "asymptotic",
-    )
+    error = float(np.sqrt(max(spread, 0.0) / plain.items)) / (1.0 - expected)
+    half = float(norm.ppf(0.5 + plain.level / 2.0)) * error
+    return replace(plain, lo=max(-1.0, kappa - half), hi=min(1.0, kappa + half), se=error, errors="asymptotic")
 
 
 def krippendorff_alpha(
@@ -425,18 +427,16 @@ def krippendorff_alpha(
     distance: Distance = "nominal",
     categories: Sequence[object] | None = None,
     level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
     """Krippendorff's alpha of a table (items, judges) of labels; None, NaN and "" are missing.
 
     alpha = 1 - observed / expected disagreement over pairs of labels of one item, and of any two. An item with fewer
     than two labels is left out. "ordinal" takes categories in the order given, else sorted; "interval" needs numbers.
-    The bootstrap draws whole items, or clusters of them. Raises `InputError` for a distance that does not fit.
+    Whole items are left out, or clusters of them. Raises `InputError` for a distance that does not fit.
 
     >>> from venire.ratings import krippendorff_alpha
-    >>> round(krippendorff_alpha([[1, 1, 0], [0, 0, 0], [1, 1, np.nan], [0, 1, 0]], replicates=100).value, 3)
+    >>> round(krippendorff_alpha([[1, 1, 0], [0, 0, 0], [1, 1, np.nan], [0, 1, 0]]).value, 3)
     0.333
     """
     if distance not in ("nominal", "ordinal", "interval"):
@@ -454,25 +454,13 @@ def krippendorff_alpha(
         return _nominal(counts, weights) if points is None else _distances(counts, weights, points, distance)
 
     observed, expected = parts(np.ones((1, len(counts))))
-    kept = kept_clusters(cluster, paired)
-    drawn = resample(
-        lambda weights: _alpha(*parts(weights)),
-        len(counts),
-        level=level,
-        replicates=replicates,
-        seed=seed,
-        cluster=kept,
-    )
-    return coefficient_of(
-        f"Krippendorff's alpha ({distance})",
-        float(_alpha(observed, expected)[0]),
-        len(counts),
-        drawn,
-        level=level,
-        observed=float(observed[0]),
-        expected=float(expected[0]),
-        undefined="all labels are equal: nothing could have disagreed",
-    )
+    value = float(_alpha(observed, expected)[0])
+    none = "all labels are equal: nothing could have disagreed"
+    name = f"Krippendorff's alpha ({distance})"
+    found = _coefficient(name, value, len(counts), observed[0], expected[0], level, none)
+    left_out = _without_each(lambda weights: _alpha(*parts(weights)), len(counts), kept_clusters(cluster, paired))
+    # One item of two labels that differ; of distances on a line, one that disagrees as chance does.
+    return _jackknifed(found, left_out, 1.0 if points is not None else 1.0 / max(expected[0], 1e-12))
 
 
 def _points(coded: Labels, distance: Distance) -> NDArray[np.float64] | None:

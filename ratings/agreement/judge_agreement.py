@@ -107,9 +107,7 @@ def judge_agreement(
     weights = np.concatenate([np.ones((1, clusters)), draws.astype(np.float64)])
     with_rest = _with_rest(table, unit, weights)
     return JudgeAgreement(
-        alpha=krippendorff_alpha(
-            np.sign(sides[seen.any(axis=1)]), level=level, replicates=replicates, seed=seed, cluster=cluster
-        ),
+        alpha=krippendorff_alpha(np.sign(sides[seen.any(axis=1)]), level=level, cluster=cluster),
         judges=_with_others(names, shared[kept], with_rest, again[kept], level),
         pairs=_redundant_pairs(names, _pairwise(table, unit, weights), level) if len(names) > 3 else (),
         left_out=tuple(name for name in judgments.judges if name not in set(names)),

@@ -58,44 +58,40 @@ class PeopleAgreement:
     together: JudgeAndPeople | None = None
 
 
-def people_agreement(judgments: Judgments, people: Battles, *, replicates: int = 400, seed: int = 0) -> PeopleAgreement:
-    """Agreement of each judge with people's votes on the same battles; bootstrap over instructions.
+def people_agreement(judgments: Judgments, people: Battles) -> PeopleAgreement:
+    """Agreement of each judge with people's votes on the same battles; intervals are clustered by instruction.
 
     Raises `InputError` as `human_labels` does.
 
     >>> from venire.ratings import battles, merge_orders, people_agreement
     >>> judge = battles(["a", "a"], ["b", "b"], [1, 0], judge=["j", "j"], instruction=["q", "r"])
     >>> people = battles(["a", "a"], ["b", "b"], [1, 0], judge=["ann", "bob"], instruction=["q", "r"])
-    >>> people_agreement(merge_orders(judge), people, replicates=20).judges[0].kappa.value
+    >>> people_agreement(merge_orders(judge), people).judges[0].kappa.value
     1.0
     """
     found = human_labels(judgments, people)
     voted = ~np.isnan(found.human)
     judges = tuple(
-        _of_judge(judgments, found, voted & (judgments.judge[found.rows] == code), name, replicates, seed)
+        _of_judge(judgments, found, voted & (judgments.judge[found.rows] == code), name)
         for code, name in enumerate(judgments.judges)
     )
     votes = merge_orders(people)
-    annotators, together = _of_people(votes, replicates, seed)
+    annotators, together = _of_people(votes)
     return PeopleAgreement(
         judges,
-        _alpha(with_people(judgments, people, free_name(judgments)), replicates, seed),
-        _alpha(votes, replicates, seed),
+        _alpha(with_people(judgments, people, free_name(judgments))),
+        _alpha(votes),
         annotators,
         together,
     )
 
 
-def _of_judge(
-    judgments: Judgments, found: HumanLabels, rows: NDArray[np.bool_], name: str, replicates: int, seed: int
-) -> JudgeAndPeople:
+def _of_judge(judgments: Judgments, found: HumanLabels, rows: NDArray[np.bool_], name: str) -> JudgeAndPeople:
     at = found.rows[rows]
-    return _beside(name, judgments.y[at], found.human[rows], judgments.instruction[at], at, replicates, seed)
+    return _beside(name, judgments.y[at], found.human[rows], judgments.instruction[at], at)
 
 
-def _of_people(
-    votes: Judgments, replicates: int, seed: int
-) -> tuple[tuple[JudgeAndPeople, ...], JudgeAndPeople | None]:
+def _of_people(votes: Judgments) -> tuple[tuple[JudgeAndPeople, ...], JudgeAndPeople | None]:
     """Each of a few people beside the others, and all of them; empty and None where no two voted on one battle."""
     key = combine_keys(votes.model_a, votes.model_b, votes.instruction + 1)
     _, battle, count = np.unique(key, return_inverse=True, return_counts=True)
@@ -113,7 +109,7 @@ def _of_people(
 
     def beside(name: str, rows: NDArray[np.bool_]) -> JudgeAndPeople:
         at, to = one[rows], other[rows]
-        return _beside(name, votes.y[at], votes.y[to], votes.instruction[at], battle[at], replicates, seed)
+        return _beside(name, votes.y[at], votes.y[to], votes.instruction[at], battle[at])
 
     few = enumerate(votes.judges) if len(votes.judges) <= MAX_ANNOTATORS else ()
     each = tuple(beside(name, rows) for code, name in few if (rows := votes.judge[one] == code).any())
@@ -126,8 +122,6 @@ def _beside(
     human: Vector,
     instruction: NDArray[np.int32],
     item: NDArray[np.intp],
-    replicates: int,
-    seed: int,
 ) -> JudgeAndPeople:
     """Outcomes beside votes, row by row; `item` numbers the judgments or battles that they are of."""
     decided = (y != 0.5) & (human != 0.5)
@@ -142,11 +136,11 @@ def _beside(
         agreement=share.value,
         agreement_lo=lo,
         agreement_hi=hi,
-        kappa=human_kappa(y, human, cluster=instruction, replicates=replicates, seed=seed),
+        kappa=human_kappa(y, human, cluster=instruction),
     )
 
 
-def _alpha(judgments: Judgments, replicates: int, seed: int) -> Coefficient:
+def _alpha(judgments: Judgments) -> Coefficient:
     """Krippendorff's alpha of the judges' mean sides on each battle."""
     key = combine_keys(judgments.model_a, judgments.model_b, judgments.instruction + 1)
     _, first, battle = np.unique(key, return_index=True, return_inverse=True)
@@ -158,4 +152,4 @@ def _alpha(judgments: Judgments, replicates: int, seed: int) -> Coefficient:
     side = np.full((len(first), int(place.max(initial=0)) + 1), np.nan)
     side[of, place] = np.sign(np.where(np.abs(total) < 1e-9, 0.0, total))
     cluster = judgments.instruction[first] if judgments.instructions else None
-    return krippendorff_alpha(side, replicates=replicates, seed=seed, cluster=cluster)
+    return krippendorff_alpha(side, cluster=cluster)

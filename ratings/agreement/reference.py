@@ -240,7 +240,7 @@ def micro_macro(
 
     def drawn(name: str, value: float, statistic: Statistic, undefined: str) -> Coefficient:
         found = resample(statistic, len(ours), level=level, replicates=replicates, seed=seed)
-        return coefficient_of(name, value, int(defined.sum()), found, level=level, undefined=undefined, fewest=2)
+        return coefficient_of(name, value, int(defined.sum()), found, level=level, undefined=undefined)
 
     def median(name: str, values: NDArray[np.float64]) -> Coefficient:
         return drawn(name, _middle(values), lambda weights: medians(values, weights), "no instruction has one")

@@ -155,6 +155,38 @@ def clustered_error(influence: Vector, code: NDArray[Any], clusters: int) -> flo
     return float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
 
 
+def jackknife_error(left_out: Vector, count: Vector | None = None) -> tuple[float, float]:
+    """Standard error of a figure from its values without each unit (units,), and its degrees of freedom.
+
+    Efron and Stein 1981. `count` (units,) is how often each occurs, None: once. NaN with fewer than two units, or where
+    there is no figure without one of them. The degrees are half of units less one: figures of judges are of products of
+    shares, whose tails are longer than normal ones (docs/judges.md).
+    """
+    often = np.ones(len(left_out)) if count is None else count
+    number = float(often.sum())
+    if number < 2.0 or not np.isfinite(left_out).all():
+        return float("nan"), float("nan")
+    apart = left_out - float(often @ left_out) / number
+    return float(np.sqrt((number - 1.0) / number * float(often @ (apart * apart)))), (number - 1.0) / 2.0
+
+
+def interval_below_one(
+    value: float, error: float, floor: float, degrees: float, level: float
+) -> tuple[float, float] | None:
+    """Student's t interval of a figure that is 1 at most, about the square root of 1 - value, which scatters evenly.
+
+    1 - value is near 0 for good judges: on its own scale, intervals near the ceiling are too short below. `floor` is
+    the least error, what one more disagreement changes: on few units figures at a ceiling do not scatter, while their
+    truth may lie below it. None without an error.
+    """
+    if not np.isfinite(error + value):
+        return None
+    error = max(error, floor)
+    root = float(np.sqrt(max(1.0 - value, floor / 2.0)))
+    reach = float(student.ppf((1.0 + level) / 2.0, degrees)) * error / (2.0 * root)
+    return 1.0 - (root + reach) ** 2, 1.0 - max(root - reach, 0.0) ** 2
+
+
 def outer_products_by_cluster(
     group: NDArray[np.int32],
     count: int,

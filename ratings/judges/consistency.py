@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.ratings.data.clustered import interval_below_one, jackknife_error
 from venire.ratings.data.judgments import canonical
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level, finite_or_none
@@ -81,18 +82,9 @@ class JackknifeScores:
     floor: NDArray[np.float64]
 
     def error(self, left_out: NDArray[np.float64], present: NDArray[np.bool_], floor: float) -> tuple[float, float]:
-        """Standard error of a figure from its values without each unit (units,), and its degrees of freedom.
-
-        Delete-one jackknife (Efron and Stein 1981), not below `floor`; NaN with fewer than two units, or where there is
-        no figure without one of them. On few units figures at a ceiling do not scatter, while their truth may lie below
-        it: hence the floor.
-        """
-        number = float(self.count[present].sum())
-        if number < 2.0 or not np.isfinite(left_out[present]).all():
-            return np.nan, np.nan
-        mean = float(self.count[present] @ left_out[present]) / number
-        variance = (number - 1.0) / number * float(self.count[present] @ (left_out[present] - mean) ** 2)
-        return max(float(np.sqrt(variance)), floor), number - 1.0
+        """Jackknife error, not below `floor`, of a figure from its values without each unit, and its degrees."""
+        error, degrees = jackknife_error(left_out[present], self.count[present])
+        return max(error, floor), degrees
 
     def errors(self) -> NDArray[np.float64]:
         """Standard errors of the judges' figures (judges,)."""
@@ -100,17 +92,11 @@ class JackknifeScores:
         return np.array([self.error(self.left_out[:, j], self.present[:, j], self.floor[j])[0] for j in judges])
 
     def bounds(self, judge: int, level: float) -> tuple[float, float]:
-        """The interval of one judge's corrected figure, about the square root of 1 - c, which scatters evenly.
-
-        The spread 1 - c is a mean of squares near 0: on its own scale, intervals of judges near the ceiling are too
-        short below. Student's t with as many degrees of freedom as units less one.
-        """
-        error, degrees = self.error(self.left_out[:, judge], self.present[:, judge], self.floor[judge])
-        if not np.isfinite(error + self.centre[judge]):
-            return np.nan, np.nan
-        root = float(np.sqrt(max(1.0 - self.centre[judge], self.floor[judge] / 2.0)))
-        reach = float(student.ppf((1.0 + level) / 2.0, degrees)) * error / (2.0 * root)
-        return 1.0 - (root + reach) ** 2, 1.0 - max(root - reach, 0.0) ** 2
+        """The interval of one judge's corrected figure; NaN where its error is unknown."""
+        floor = float(self.floor[judge])
+        error, degrees = self.error(self.left_out[:, judge], self.present[:, judge], floor)
+        found = interval_below_one(float(self.centre[judge]), error, floor, degrees, level)
+        return (np.nan, np.nan) if found is None else found
 
 
 def _instructions(rows: CodedVerdicts) -> LeftOutUnits:

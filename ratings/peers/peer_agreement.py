@@ -107,9 +107,7 @@ def _lead(together: MicroMacro, alone: MicroMacro, level: float, replicates: int
     size = len(together.pearson)
     (value,) = lead(np.ones((1, size)))
     found = resample(lead, size, level=level, replicates=replicates, seed=seed)
-    return coefficient_of(
-        "lead of the median", float(value), size, found, level=level, undefined="no median to lead", fewest=2
-    )
+    return coefficient_of("lead of the median", float(value), size, found, level=level, undefined="no median to lead")
 
 
 def truncation(
@@ -161,4 +159,4 @@ def _loss(full: NDArray[np.float64], cut: NDArray[np.float64], level: float, rep
     (value,) = lost(np.ones((1, len(full))))
     drawn = resample(lost, len(full), level=level, replicates=replicates, seed=seed)
     why = "whole ballots do not agree with the reference"
-    return coefficient_of("loss of the median", float(value), len(full), drawn, level=level, undefined=why, fewest=2)
+    return coefficient_of("loss of the median", float(value), len(full), drawn, level=level, undefined=why)

@@ -185,7 +185,7 @@ def check_people(case: Case) -> CheckResult:
         raise InputError(
             "there are no votes of people: `venire import votes` brings them, --human NAME names those of several"
         )
-    found = people_agreement(case.judgments, people, seed=case.options.seed)
+    found = people_agreement(case.judgments, people)
     judges = sorted((one for one in found.judges if one.decided >= MIN_VOTES), key=_same_winner)
     if not judges:
         raise InputError(f"no judge shares {MIN_VOTES} decided votes with people")

@@ -106,7 +106,7 @@ def build(
             agreement=_reference_agreement(met, origin, rated),
             agreement_reason=met.reason,
             elo_from_consistency=_judges_by_elo(judges, judge_elo or {}),
-            people_agreement=_people_agreement(judgments, battles.people, chosen.seed),
+            people_agreement=_people_agreement(judgments, battles.people),
             coins=coins,
             peers=_peers(judgments, selected.ballots, battles.peers, chosen.level),
         ),
@@ -219,10 +219,10 @@ def _judges_by_elo(judges: Consistency, elo: Mapping[str, float]) -> tuple[EloFr
     return tuple(elo_from_consistency(judges, elo, score=score) for score in get_args(Score))
 
 
-def _people_agreement(judgments: Judgments, people: Battles | None, seed: int) -> PeopleAgreement | None:
+def _people_agreement(judgments: Judgments, people: Battles | None) -> PeopleAgreement | None:
     if people is None or not (len(people.label) and judgments.instructions):
         return None
-    return people_agreement(judgments, people, seed=seed)
+    return people_agreement(judgments, people)
 
 
 def _peers(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from venire.arena.records import Origin
-from venire.ratings.agreement.chance_corrected import FEWEST_DRAWN, Coefficient
+from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.people_agreement import JudgeAndPeople, PeopleAgreement
 from venire.ratings.data.result import Record, record_of
 from venire.ratings.judges.elo_from_consistency import EloFromConsistency
@@ -265,8 +265,8 @@ class Diagnostics:
 
 
 _UNBOUNDED = (
-    f"no interval of a kappa or an alpha over fewer than {FEWEST_DRAWN} instructions, nor an end where drawn votes "
-    "leave it undefined: two votes that agree would bound it by 1 and 1"
+    "no interval of a kappa or an alpha over a single instruction, nor where without one of the instructions all votes "
+    "are of one side, which leaves it undefined"
 )
 
 

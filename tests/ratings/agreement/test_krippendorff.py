@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from venire.arena.errors import InputError
+from venire.ratings.agreement import chance_corrected
 from venire.ratings.agreement.chance_corrected import Distance, fleiss_kappa_counts, krippendorff_alpha
 
 _ = np.nan
@@ -66,7 +68,7 @@ def test_two_observers_as_published() -> None:
     """The same paper, section B: 12 articles, five categories, two observers: 0.692."""
     first = ["a", "a", "b", "b", "d", "c", "c", "c", "e", "d", "d", "a"]
     second = ["b", "a", "b", "b", "b", "c", "c", "c", "e", "d", "d", "d"]
-    found = krippendorff_alpha(np.array([first, second]).T, replicates=0)
+    found = krippendorff_alpha(np.array([first, second]).T)
     assert found.value == pytest.approx(0.692, abs=5e-4)
 
 
@@ -76,59 +78,71 @@ def test_two_observers_as_published() -> None:
 )
 def test_any_table_agrees_with_the_definition(rows: list[list[float]], distance: Distance) -> None:
     table = np.array(rows)
-    found = krippendorff_alpha(table, distance=distance, replicates=0)
+    found = krippendorff_alpha(table, distance=distance)
     paired = table[(~np.isnan(table)).sum(axis=1) >= 2]
     if found.value is None:
         assert len(np.unique(paired[~np.isnan(paired)])) < 2
     else:
         assert found.value == pytest.approx(by_definition(paired, distance), abs=1e-9)
-        turned = krippendorff_alpha(table[::-1, ::-1], distance=distance, replicates=0)
+        turned = krippendorff_alpha(table[::-1, ::-1], distance=distance)
         assert turned.value == pytest.approx(found.value)
 
 
 @pytest.mark.parametrize("distance", ["nominal", "ordinal", "interval"])
-def test_a_draw_is_the_alpha_of_the_drawn_items(distance: Distance) -> None:
-    """Every draw of the bootstrap, made again as a table of its own."""
-    table = np.concatenate([FOUR_OBSERVERS[:10]] * 2)
-    found = krippendorff_alpha(table, distance=distance, replicates=40, seed=3)
-    weights = np.random.default_rng(3).multinomial(20, np.full(20, 0.05), size=40)
-    again = [by_definition(np.repeat(table, row, axis=0), distance) for row in weights]
-    assert found.se == pytest.approx(np.std(again, ddof=1))
-    assert (found.lo, found.hi) == pytest.approx(tuple(np.quantile(again, [0.025, 0.975])))
+def test_the_interval_is_that_of_alphas_without_each_cluster(distance: Distance) -> None:
+    """Every alpha of the jackknife, made again as a table of its own."""
+    table, cluster = np.concatenate([FOUR_OBSERVERS[:10]] * 2), np.repeat(np.arange(10), 2)
+    found = krippendorff_alpha(table, distance=distance, cluster=cluster)
+    again = np.array([by_definition(table[cluster != gone], distance) for gone in range(10)])
+    error = np.sqrt(0.9 * np.sum((again - again.mean()) ** 2))
+    assert found.value is not None
+    assert found.se == pytest.approx(error)
+    root = np.sqrt(1 - found.value)
+    reach = t.ppf(0.975, 4.5) * error / (2 * root)
+    assert (found.lo, found.hi) == pytest.approx((1 - (root + reach) ** 2, 1 - max(root - reach, 0) ** 2))
 
 
 def test_nearly_fleiss_kappa_where_nothing_is_missing() -> None:
     table = np.random.default_rng(0).integers(0, 3, (2000, 3))
     table[:, 1] = np.where(np.random.default_rng(1).random(2000) < 0.6, table[:, 0], table[:, 1])
     counts = (table[:, :, None] == np.arange(3)).sum(axis=1)
-    alpha, kappa = krippendorff_alpha(table, replicates=0).value, fleiss_kappa_counts(counts, replicates=0).value
+    alpha, kappa = krippendorff_alpha(table).value, fleiss_kappa_counts(counts).value
     assert alpha is not None
     assert kappa is not None
     assert 1 - alpha == pytest.approx((1 - kappa) * (1 - 1 / 6000), rel=1e-9)
 
 
 def test_large_numbers_lose_no_digits() -> None:
-    near = krippendorff_alpha(FOUR_OBSERVERS + 1e8, distance="interval", replicates=0)
+    near = krippendorff_alpha(FOUR_OBSERVERS + 1e8, distance="interval")
     assert near.value == pytest.approx(0.8491, abs=1e-4)
 
 
-def test_draws_of_one_value_are_undefined_whatever_rounding_leaves_of_it() -> None:
+def test_alpha_that_hangs_on_one_item_has_no_interval_whatever_rounding_leaves_of_it() -> None:
     found = krippendorff_alpha([[0.1, 0.1]] * 19 + [[0.7, 0.7]], distance="interval")
-    assert found.undefined == pytest.approx(1000 * 0.95**20, abs=60)
     assert (found.value, found.lo, found.hi) == (pytest.approx(1.0), None, None)
 
 
-def test_two_votes_bound_nothing() -> None:
-    """The danger: two people who agree print "1.000, 1.00 to 1.00"."""
-    few, enough = (krippendorff_alpha([["a", "a"], ["b", "b"]] * times) for times in (9, 10))
-    assert (few.value, few.lo, few.hi) == (1.0, None, None)
-    assert (enough.lo, enough.hi) == (1.0, 1.0)
+def test_votes_that_agree_throughout_leave_room_below() -> None:
+    """The danger: people who agree print "1.000, 1.00 to 1.00"."""
+    few, many = (krippendorff_alpha([["a", "a"], ["b", "b"]] * times) for times in (2, 200))
+    assert (few.value, many.value, few.hi, many.hi) == (1.0, 1.0, 1.0, 1.0)
+    assert few.lo is not None
+    assert many.lo is not None
+    assert few.lo < -0.5 < 0.95 < many.lo < 1.0
+
+
+def test_of_very_many_items_some_are_left_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(4).integers(0, 2, (400, 3))
+    rows[:, 1] = rows[:, 0]
+    each = krippendorff_alpha(rows)
+    monkeypatch.setattr(chance_corrected, "_LEFT_OUT_LIMIT", 100)
+    assert krippendorff_alpha(rows).se == pytest.approx(each.se, rel=0.1)
 
 
 def test_ordered_names_are_taken_in_their_order() -> None:
     names = np.array(["low", "mid", "high"])
     codes = np.array([[0, 0], [1, 2], [2, 2], [0, 1], [1, 1], [0, 2]])
-    found = krippendorff_alpha(names[codes], distance="ordinal", categories=["low", "mid", "high"], replicates=0)
+    found = krippendorff_alpha(names[codes], distance="ordinal", categories=["low", "mid", "high"])
     assert found.value == pytest.approx(by_definition(codes.astype(float), "ordinal"))
 
 

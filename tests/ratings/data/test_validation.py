@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.calibration import calibration
-from venire.ratings.agreement.chance_corrected import cohen_kappa, krippendorff_alpha
 from venire.ratings.am_elo.evaluation import evaluate
 from venire.ratings.data import validation as coding
 from venire.ratings.data.comparisons import comparisons
@@ -109,8 +108,6 @@ SCORE = np.array([1.0, -1.0, 0.0, 2.0, -1.0, 1.0])
 @pytest.mark.parametrize(
     "call",
     [
-        lambda **told: cohen_kappa([1, 0], [1, 1], **told),
-        lambda **told: krippendorff_alpha([[1, 0], [1, 1]], **told),
         lambda **told: calibration([0.5, 0.4], [1.0, 0.0], **told),
         lambda **told: online_elo(DATA, **told),
         lambda **told: trueskill(DATA, **told),

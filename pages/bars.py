@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.pages.texts import name
+from venire.reports.documents.rows import expected
+from venire.reports.texts import name
 
 STEPS = 10
 """Shades of a cell of the win matrix."""
 
-POINTS = (50, 100, 200, 400)
-"""Differences of ratings whose chances a page names."""
-
 WIDTH = 320.0
 _LABEL = 14.0
 """Half of what the widest label of the scale takes: closer to an end it would reach into the next column."""
-
-
-def expected(gap: float) -> float:
-    """The chance that the model rated `gap` Elo points higher wins a battle, ties as halves.
-
-    >>> round(expected(100.0), 2)
-    0.64
-    """
-    return float(1.0 / (1.0 + 10.0 ** (-gap / 400.0)))
 
 
 def scale(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
@@ -66,28 +55,6 @@ def bar(row: Mapping[str, Any], ends: tuple[float, float] | None) -> dict[str, A
         "open_below": bounded and row.get("lo") is None,
         "open_above": bounded and row.get("hi") is None,
     }
-
-
-def rank_range(row: Mapping[str, Any]) -> str:
-    """The places that a model may have.
-
-    >>> rank_range({"rank_lo": 1, "rank_hi": 3}), rank_range({"rank_lo": 2, "rank_hi": 2}), rank_range({})
-    ('1–3', '2', '–')
-    """
-    low, high = row.get("rank_lo"), row.get("rank_hi")
-    return "–" if low is None else f"{low}" if low == high else f"{low}–{high}"
-
-
-def tied(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Models that do not differ significantly from the first of their tier, where there are several.
-
-    Groups of models that were rated apart have tiers of their own.
-    """
-    tiers: dict[tuple[int | None, int], list[str]] = {}
-    for one in rows:
-        if one.get("tier") is not None:
-            tiers.setdefault((one.get("group"), one["tier"]), []).append(one["model"])
-    return [names for names in tiers.values() if len(names) > 1]
 
 
 def win_matrix(rows: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[str, str, float, int]]) -> list[dict[str, Any]]:

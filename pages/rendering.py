@@ -13,8 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from venire.arena.wording import interval_text
-from venire.pages import charts, figures, texts
+from venire.pages import charts
 from venire.pages.addresses import MAX_IN_ADDRESS
+from venire.pages.texts import markdown
+from venire.reports import numbers, texts
 from venire.reports.html import html
 from venire.reports.sections import Block
 
@@ -75,22 +77,22 @@ def environment() -> Environment:
         auto_reload=False,
     )
     for one in (
-        figures.dollars,
-        figures.of_budget,
-        figures.seconds,
-        figures.share,
-        figures.count,
-        figures.number,
-        figures.figure,
-        figures.elo,
+        numbers.dollars,
+        numbers.of_budget,
+        numbers.seconds,
+        numbers.share,
+        numbers.count,
+        numbers.number,
+        numbers.figure,
+        numbers.elo,
     ):
         found.filters[one.__name__] = one
     found.filters |= {
-        "moment": figures.moment,
+        "moment": numbers.moment,
         "name": texts.name,
         "visible": texts.visible,
         "clipped": texts.clipped,
-        "markdown": texts.markdown,
+        "markdown": markdown,
         "blocks": _blocks,
         "zip_self": lambda names: [(one, one) for one in names],
         "short_ones": lambda names: [one for one in names if len(one) <= MAX_IN_ADDRESS],
@@ -100,7 +102,7 @@ def environment() -> Environment:
         "asset": asset,
         "chart": charts.chart,
         "limit_shown": texts.MAX_SHOWN,
-        "figures": figures,
+        "figures": numbers,
         "interval": interval_text,
     }
     return found

@@ -45,7 +45,7 @@ from venire.configs.publishing import campaign_schema, resolved_text, template_t
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.planning.sharding import Shard, sharded
 from venire.orchestrator.run.run_state import run_state
-from venire.pages.figures import of_budget
+from venire.reports.numbers import of_budget
 
 assert Path(vn.__file__).is_relative_to(Path.cwd()), vn.__file__
 before, limited, wrong = (Path(name) for name in ("campaign.toml", "limited.toml", "wrong.toml"))

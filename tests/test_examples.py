@@ -17,10 +17,9 @@ from venire.arena.clock import VirtualClock
 from venire.cli.options import named_store
 from venire.configs.loading import load_campaign
 from venire.embedded import Embedded
-from venire.pages.report.markdown import report_markdown
-from venire.pages.report.page import report_html
-from venire.reporting.document import report_document
+from venire.pages.report_page import report_html, report_markdown
 from venire.reports.board.source import VerdictSource
+from venire.reports.documents.report import report_document
 from venire.session import Session
 from venire.storage.care.checking import check
 

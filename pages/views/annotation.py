@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from venire.pages.addresses import Links
 from venire.pages.rendering import render
-from venire.pages.texts import visible
+from venire.reports.texts import visible
 from venire.storage.read.blind_battles import BlindText
 
 

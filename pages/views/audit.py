@@ -22,7 +22,7 @@ CALLS: Mapping[str, tuple[str, Callable[[Links], str]]] = {
 
 
 def audit(here: PageContext) -> dict[str, Any]:
-    """The values of the audit's page, from `live.documents.audit_document`."""
+    """The values of the audit's page, from `reports.documents.boards.audit_document`."""
     document = here.audit()
     models = {one.name: one.number for one in known_models(here.store)}
     findings = document["findings"]

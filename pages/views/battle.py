@@ -10,7 +10,8 @@ from typing import Any
 from venire.arena.errors import InputError, fault_name
 from venire.pages.addresses import TableChoice, read_choice
 from venire.pages.context import PageContext
-from venire.pages.texts import MAX_SHOWN, marked_differences, visible
+from venire.pages.texts import marked_differences
+from venire.reports.texts import MAX_SHOWN, visible
 from venire.storage.read.trial_details import (
     ShownCompletion,
     TrialDetail,

@@ -11,7 +11,8 @@ from typing import Any
 from venire.arena.errors import InputError
 from venire.pages.addresses import COLUMNS, TableChoice, read_choice, read_filter
 from venire.pages.context import PageContext
-from venire.pages.texts import name, with_hits
+from venire.pages.texts import with_hits
+from venire.reports.texts import name
 from venire.storage.read.trial_table import STATUSES, ReplyHit, TrialRow, TrialTable, parquet_parts
 from venire.storage.transfer.delimited import header_line, write_cells
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.pages.bars import expected
 from venire.pages.context import PageContext
+from venire.reports.documents.rows import expected
 from venire.storage.read.activity import instruction_numbers, known_models
 from venire.storage.read.trial_details import instruction as instruction_detail
 from venire.storage.read.trial_table import TrialFilter

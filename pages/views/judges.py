@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from venire.pages.context import PageContext
-from venire.pages.people import people_blocks
-from venire.pages.texts import name
+from venire.reports.documents.people import people_blocks
+from venire.reports.documents.sentences import MEANINGS
+from venire.reports.texts import name
 from venire.storage.read.activity import JudgeAgreementRow, judge_activity, pairwise_agreement
 from venire.storage.read.judge_quality import served_models
-
-MEANINGS: Mapping[str, str] = {
-    "consistency": "How far the judge's win shares are from chance, from 0 (a coin) to 1 (always the same side), "
-    "without the bias from few instructions.",
-    "decisive": "Consistency on the matchups that have a clear winner.",
-    "discrimination": "How much of a rating difference between models this judge sees; 1 is as much as all "
-    "judges together.",
-    "ability": "The judge's weight in am-ELO, of mean 1.",
-    "ties": "Share of its verdicts that are ties.",
-    "flips": "Share of battles judged in both orders whose two verdicts named opposite winners.",
-    "first": "Share of decided verdicts for the completion shown first; 50% is no taste for a place.",
-    "readable": "Share of replies in which a verdict could be read.",
-    "own_family": "Verdicts on models of the judge's own family.",
-}
-"""What each figure of a judge means, by its key in the board's document (docs/judges.md)."""
 
 _CALLED = {"discrimination": "slope", "first": "first place"}
 """What the table calls figures whose keys say something else."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.registry import METHODS
-from venire.pages.bars import POINTS, axis, bar, expected, rank_range, scale, tied, win_matrix
+from venire.pages.bars import axis, bar, scale, win_matrix
 from venire.pages.context import PageContext
-from venire.pages.people import people_blocks
+from venire.reports.documents.people import people_blocks
+from venire.reports.documents.rows import POINTS, expected, rank_range, tied
 from venire.storage.read.activity import ContestantRow, known_models
 from venire.storage.read.frames import judges as judges_of
 from venire.storage.read.trial_table import TrialFilter, categories

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venire.pages.report.planes import PlaneAxis, plane, steps
+from venire.pages.planes import PlaneAxis, plane, steps
 
 COST = PlaneAxis("cost", "cost", "cost_lo", "cost_hi", lambda value: f"${value:g}", room=0.1, logarithmic=True)
 ELO = PlaneAxis("Elo", "elo", "lo", "hi", lambda value: f"{value:.0f}", room=20.0)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from venire.pages.texts import clipped, markdown, marked_differences, name, visible, with_hits
+from venire.pages.texts import markdown, marked_differences, with_hits
+from venire.reports.texts import clipped, name, visible
 
 HOSTILE = (
     "<script>alert(1)</script>",

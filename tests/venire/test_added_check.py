@@ -13,17 +13,16 @@ import pytest
 from rich.console import Console
 
 import venire
-from venire.live.documents import audit_document, read_for_audit, read_for_board
 from venire.live.library import Library
 from venire.pages.registry import PAGES
-from venire.pages.report.markdown import report_markdown
-from venire.pages.report.page import report_html
+from venire.pages.report_page import report_html, report_markdown
 from venire.pages.views import audit as audit_view
 from venire.render.sections import show
-from venire.reporting.document import report_document
 from venire.reports.audit.audit import CHECKS
 from venire.reports.audit.finding import Calls, Case, Check, CheckResult, check
 from venire.reports.board.source import VerdictSource
+from venire.reports.documents.boards import audit_document, read_for_audit, read_for_board
+from venire.reports.documents.report import report_document
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "audit.md"
 

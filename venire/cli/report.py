@@ -99,11 +99,11 @@ def report(
         store = named_stores([against])[0]
         earlier = replace(read_from, paths=(store,), campaign=against_campaign or source.campaign)
     with command_words(form="--file-format"):
-        write_report(read_from, out, output, method=method, before=earlier)
+        board = write_report(read_from, out, output, method=method, before=earlier)
         if figures is not None:
-            from venire.reporting.figures import write_figures
+            from venire.pages.chart_files import write_figures
 
-            drawn = write_figures(read_from, figures, method=method)
+            drawn = write_figures(board, figures)
             typer.echo(f"{figures}: {', '.join(drawn)}", err=True)
 
 
@@ -116,12 +116,15 @@ def write_report(
     options: Options | None = None,
     made: tuple[Verdicts, Board] | None = None,
     before: VerdictSource | None = None,
-) -> None:
-    """Make a report and write it to a file or to standard output.
+) -> Board:
+    """Make a report and write it to a file or to standard output; the board that it is of.
 
     `made` are verdicts and a board of them, where the report is of one that is there already. Raises InputError for
     HTML without a file, for a file that is one of the sources, and as `report_document` does.
     """
+    import shlex
+    import sys
+
     from venire.arena.errors import InputError
 
     chosen = form or _form_of(out)
@@ -133,13 +136,16 @@ def write_report(
             raise InputError(f"{out} is what the report is made of: write it to another file")
         if out.is_dir() or not out.resolve().parent.is_dir():
             raise InputError(f"{out}: name a file in a folder that is there")
-    document = _document(source, method, options, made)
-    if before is not None:
-        from venire.reporting.changes import changes_section
+    _need_extra()
+    from venire.reports.documents.report import rated_verdicts, report_document
 
-        board = document["board"]
-        level = board["diagnostics"].get("level") or 0.95
-        document["changes"] = changes_section(source, before, board["method"], level)
+    verdicts, board = made or rated_verdicts(source, method)
+    command = shlex.join(["venire", *sys.argv[1:]])
+    document = report_document(source, options=options, command=command, made=(verdicts, board))
+    if before is not None:
+        from venire.reports.documents.changes import changes_section
+
+        document["changes"] = changes_section(source, before, board.method, board.diagnostics.level or 0.95)
     text = _rendered(document, chosen)
     if out is not None and to_file:
         part = out.with_name(out.name + ".part")
@@ -148,24 +154,12 @@ def write_report(
         typer.echo(f"{out} ({len(text.encode('utf-8', 'replace')) / 1e3:,.0f} kB)", err=True)
     else:
         typer.echo(text.encode("utf-8", "replace").decode("utf-8"), nl=not text.endswith("\n"))
+    return board
 
 
 def _form_of(out: Path | None) -> ReportForm:
     suffix = "" if out is None else out.suffix.lower()
     return {".md": ReportForm.MD, ".json": ReportForm.JSON}.get(suffix, ReportForm.HTML)
-
-
-def _document(
-    source: VerdictSource, method: str | None, options: Options | None, made: tuple[Verdicts, Board] | None
-) -> dict[str, Any]:
-    import shlex
-    import sys
-
-    _need_extra()
-    from venire.reporting.document import report_document
-
-    command = shlex.join(["venire", *sys.argv[1:]])
-    return report_document(source, method=method, options=options, command=command, made=made)
 
 
 def _need_extra() -> None:
@@ -183,9 +177,9 @@ def _rendered(document: dict[str, Any], form: ReportForm) -> str:
 
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if form is ReportForm.MD:
-        from venire.pages.report.markdown import report_markdown
+        from venire.pages.report_page import report_markdown
 
         return report_markdown(document)
-    from venire.pages.report.page import report_html
+    from venire.pages.report_page import report_html
 
     return report_html(document)

@@ -1,7 +1,7 @@
 """Boards and audits for pages, computed in processes of their own: a run goes on meanwhile, and each can be cancelled.
 
 A fit of a million verdicts takes a second or two of NumPy and 300 MB. In a thread it would hold the interpreter, and
-with it the event loop that sends the calls of a running campaign. What `live.documents` has is computed here.
+with it the event loop that sends the calls of a running campaign. What `reports.documents.boards` has is computed here.
 """
 
 from __future__ import annotations

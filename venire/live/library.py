@@ -15,7 +15,8 @@ from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.conversations import conversation_reader
 from venire.pages.addresses import Links
 from venire.pages.context import Kept, PageContext
-from venire.status import rounds_document, spending_document
+from venire.status import spending_document
+from venire.storage.plans.rounds import rounds_document
 from venire.storage.read import frames
 from venire.storage.read.trial_details import TrialDetail
 from venire.storage.read.trial_table import TrialTable

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
-from venire.live.documents import audit_document, board_document, read_for_audit, read_for_board
 from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.library import Library, ReplacedError, ServedStore
 from venire.pages.context import PageContext
 from venire.pages.registry import MENU, PageEntry
 from venire.pages.rendering import render
 from venire.pages.views.annotation import voting_page
+from venire.reports.documents.boards import audit_document, board_document, read_for_audit, read_for_board
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 

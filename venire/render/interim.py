@@ -11,7 +11,8 @@ from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.wording import few, interval_text, money, plain
 from venire.render.screen import tabulate
 from venire.reports.wording import counted, elo_text
-from venire.status import MIN_INSTRUCTIONS, analysis_of
+from venire.status import MIN_INSTRUCTIONS
+from venire.storage.plans.rounds import analysis_of
 
 _MAX_SHOWN = 10
 """Analyses that are shown, first and last among them."""
@@ -46,7 +47,7 @@ def show_interim(
 
 
 def show_rounds(screen: Console, facts: Mapping[str, Any], missing: int = 0) -> None:
-    """A campaign planned in rounds: a document of `status.rounds_document`; nothing where none was analysed.
+    """A campaign planned in rounds: a document of `rounds_document`; nothing where none was analysed.
 
     `missing` trials of it are still to be asked, of judges that could not be.
     """
@@ -65,7 +66,7 @@ def show_rounds(screen: Console, facts: Mapping[str, Any], missing: int = 0) -> 
 def format_last_interim(facts: Mapping[str, Any]) -> list[str]:
     """The last interim analysis and the rules to stop, a line each; nothing without an analysis.
 
-    `facts` is a document of `status.rounds_document`.
+    `facts` is a document of `storage.plans.rounds.rounds_document`.
     """
     if not facts["looks"]:
         return []

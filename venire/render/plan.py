@@ -28,7 +28,7 @@ from venire.render.screen import tabulate
 from venire.render.status import format_spending, show_recovered
 from venire.reports.wording import counted
 from venire.session import Session
-from venire.status import stop_rules
+from venire.storage.plans.rounds import stop_rules
 from venire.storage.read import frames
 from venire.storage.store.recovery import recovered
 from venire.wording import duration

@@ -19,14 +19,13 @@ import pytest
 
 import venire as vn
 from venire.arena.battles import Battles
-from venire.pages.report.markdown import report_markdown
-from venire.pages.report.page import report_html
+from venire.pages.report_page import report_html, report_markdown
 from venire.ratings.data import comparisons, judgments
 from venire.ratings.data.wins import WinCounts
-from venire.reporting.document import report_document
 from venire.reports.audit.audit import WORDS, word
 from venire.reports.audit.cases import audited
 from venire.reports.board.source import VerdictSource
+from venire.reports.documents.report import report_document
 from venire.reports.markdown import plain_markdown
 
 Venire = Callable[..., Any]

@@ -16,8 +16,7 @@ import pytest
 
 from venire.cli import app
 from venire.cli.help import FIGURES
-from venire.pages.report.markdown import report_markdown
-from venire.pages.report.page import report_html
+from venire.pages.report_page import report_html, report_markdown
 from venire.reports.figure_tables import FIGURE_TABLES
 
 Venire = Callable[..., Any]

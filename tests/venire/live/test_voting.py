@@ -19,7 +19,6 @@ import pytest
 from tests.venire.conftest import Done
 from venire.annotation import annotation_pages
 from venire.arena.errors import InputError, StoreHeldError
-from venire.live.documents import read_for_board
 from venire.live.fits import Fits
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
@@ -27,6 +26,7 @@ from venire.live.pages import Pages
 from venire.live.server import serve_pages
 from venire.live.voting import MAX_VOTE_BYTES, Voting, read_vote
 from venire.pages.rendering import SECURITY_HEADERS
+from venire.reports.documents.boards import read_for_board
 from venire.storage.read import frames
 from venire.storage.store.files import StoreLock
 from venire.storage.store.opening import open_store, reading

@@ -23,7 +23,7 @@ from venire.ratings.data.judgments import select_battles
 from venire.render.interim import format_interim, show_interim
 from venire.render.status import show_run
 from venire.session import Session
-from venire.status import analysis_of, interim_documents, rounds_document, stop_rules
+from venire.storage.plans.rounds import analysis_of, interim_documents, rounds_document, stop_rules
 
 Write = Callable[..., Path]
 

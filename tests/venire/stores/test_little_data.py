@@ -12,8 +12,7 @@ import pytest
 
 import venire as vn
 from venire.configs.loading import load_campaign
-from venire.pages.report.markdown import report_markdown
-from venire.pages.report.page import report_html
+from venire.pages.report_page import report_html, report_markdown
 from venire.reports.charts import CHART_KINDS
 from venire.session import Session
 from venire.storage.store.opening import open_store

@@ -11,9 +11,9 @@ from venire.arena.errors import InputError
 from venire.arena.wording import few
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, missing_data
-from venire.reporting.sentences import WHY, short
 from venire.reports.board.verdicts import Verdicts
 from venire.reports.comparison import Comparison
+from venire.reports.documents.sentences import WHY, short
 
 _CHOSEN = (
     "bradley-terry",

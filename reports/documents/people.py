@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from venire.arena.wording import interval_text
-from venire.pages.figures import count, number, share
-from venire.pages.texts import clipped, name
+from venire.reports.numbers import count, number, share
 from venire.reports.sections import Block, Column, Paragraph, TextTable, faint
+from venire.reports.texts import clipped, name
 
 
 def intervals_below(

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from venire.arena.wording import interval_text
-from venire.pages.bars import POINTS, expected, rank_range, tied
-from venire.pages.figures import count, dollars, elo, figure, moment, number, share
-from venire.pages.people import intervals_below, people_blocks
-from venire.pages.texts import clipped, name
+from venire.reports.documents.people import intervals_below, people_blocks
+from venire.reports.documents.rows import POINTS, expected, rank_range, tied
+from venire.reports.numbers import count, dollars, elo, figure, moment, number, share
 from venire.reports.sections import (
     Block,
     Bullets,
@@ -24,6 +23,7 @@ from venire.reports.sections import (
     Verbatim,
     faint,
 )
+from venire.reports.texts import clipped, name
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -62,6 +62,22 @@ DEFINITIONS: Mapping[str, str] = {
 """What the figures of the report mean."""
 
 
+MEANINGS: Mapping[str, str] = {
+    "consistency": "How far the judge's win shares are from chance, from 0 (a coin) to 1 (always the same side), "
+    "without the bias from few instructions.",
+    "decisive": "Consistency on the matchups that have a clear winner.",
+    "discrimination": "How much of a rating difference between models this judge sees; 1 is as much as all "
+    "judges together.",
+    "ability": "The judge's weight in am-ELO, of mean 1.",
+    "ties": "Share of its verdicts that are ties.",
+    "flips": "Share of battles judged in both orders whose two verdicts named opposite winners.",
+    "first": "Share of decided verdicts for the completion shown first; 50% is no taste for a place.",
+    "readable": "Share of replies in which a verdict could be read.",
+    "own_family": "Verdicts on models of the judge's own family.",
+}
+"""What each figure of a judge means, by its key in the board's document (docs/judges.md)."""
+
+
 def elo_with_interval(row: Mapping[str, Any], level: float) -> str:
     """The rating of a board's row with its interval in words; a missing end is said to be missing.
 

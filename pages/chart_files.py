@@ -12,23 +12,18 @@ from typing import Literal
 from venire.arena.errors import InputError
 from venire.arena.wording import plain
 from venire.pages.charts import drawer, picture
-from venire.ratings.inference.options import Options
-from venire.reports.board.rate import read
-from venire.reports.board.source import VerdictSource
+from venire.reports.board.board import Board
 from venire.reports.charts import CHART_KINDS
 
 
-def write_figures(
-    source: VerdictSource, folder: Path, *, method: str | None = None, options: Options | None = None
-) -> tuple[str, ...]:
+def write_figures(board: Board, folder: Path) -> tuple[str, ...]:
     """Draw each chart that a board has data for as SVG and PNG, with its Vega-Lite specification; the kinds drawn.
 
     The folder is made where it is missing, files of these names in it are replaced. Raises InputError where altair or
-    vl-convert is missing or the folder cannot be written, and as `venire.rate` does.
+    vl-convert is missing or the folder cannot be written.
     """
     if missing := [package for module, package in _NEEDED.items() if find_spec(module) is None]:
         raise InputError(f"figures need {', '.join(missing)}: pip install 'venire[report]'")
-    board = read(source, () if options is None else options.covariates).board(method, options)
     made: dict[str, str] = {}
     for kind in CHART_KINDS:
         with suppress(InputError):  # it has no data for this kind

@@ -1,4 +1,4 @@
-"""A report as one HTML file: no script, nothing fetched, its style within, its pictures drawn here."""
+"""A report as one file of HTML (no script, nothing fetched, its style within, its pictures drawn here) or Markdown."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from venire.pages.bars import axis, bar, rank_range, scale, win_matrix
-from venire.pages.figures import dollars, elo, number
+from venire.pages.bars import axis, bar, scale, win_matrix
+from venire.pages.planes import PlaneAxis, plane, steps
 from venire.pages.rendering import render
-from venire.pages.report.planes import PlaneAxis, plane, steps
-from venire.pages.report.sections import report_sections
+from venire.reports.documents.rows import rank_range
+from venire.reports.documents.sections import report_sections
+from venire.reports.markdown import markdown, plain_markdown
+from venire.reports.numbers import dollars, elo, number
+from venire.reports.texts import clipped, name, visible
 
 MAX_MATRIX = 60
 """Models of the win matrix, the best of them: more are in the JSON alone."""
@@ -47,6 +50,15 @@ def report_html(document: Mapping[str, Any]) -> str:
         "level": f"{100 * (board['diagnostics'].get('level') or 0.95):g}",
     }
     return render("report/report.html", values)
+
+
+def report_markdown(document: Mapping[str, Any]) -> str:
+    """The report's document as Markdown; texts in it are escaped."""
+    said = [document["answer"]["sentence"]]
+    said += [coins["says"]] if (coins := document["board"]["diagnostics"].get("coins")) else []
+    parts = [f"# {plain_markdown(name(document['title'], 60))}"]
+    parts += [f"**{plain_markdown(clipped(sentence, 1500))}**" for sentence in said]
+    return "\n\n".join((*parts, markdown(report_sections(document), shown=visible))) + "\n"
 
 
 def judge_points(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,17 +13,9 @@ from typing import Any
 from venire.arena.budgets import BudgetSettings
 from venire.arena.errors import InputError, VenireError
 from venire.arena.keys import prompt_digest
+from venire.arena.registry import PROTOCOLS
 from venire.arena.wording import few
-from venire.judges import PROTOCOLS
-from venire.live.documents import audit_document, with_pairs_seen
-from venire.pages.bars import tied
-from venire.pages.views.judges import MEANINGS
 from venire.ratings.inference.options import Options
-from venire.reporting.asked import asked_options, board_notes
-from venire.reporting.examples import example_battles
-from venire.reporting.judged import agreement_rows, judge_ratings, judge_rows, reliability, verdict_digest
-from venire.reporting.methods import methods_section
-from venire.reporting.sentences import DEFINITIONS, answer, short
 from venire.reports.audit.cases import case_of, case_of_campaign
 from venire.reports.board.board import Board
 from venire.reports.board.rate import read
@@ -31,9 +23,16 @@ from venire.reports.board.source import VerdictSource
 from venire.reports.board.stored import choose_campaign, select_in_campaign
 from venire.reports.board.verdicts import Verdicts
 from venire.reports.chart_data import cost_rows
+from venire.reports.documents.asked import asked_options, board_notes
+from venire.reports.documents.boards import audit_document, with_pairs_seen
+from venire.reports.documents.examples import example_battles
+from venire.reports.documents.judged import agreement_rows, judge_ratings, judge_rows, reliability, verdict_digest
+from venire.reports.documents.methods import methods_section
+from venire.reports.documents.rows import tied
+from venire.reports.documents.sentences import DEFINITIONS, MEANINGS, answer, short
 from venire.reports.figure_tables import figure_tables
 from venire.reports.wording import counted
-from venire.status import rounds_document
+from venire.storage.plans.rounds import rounds_document
 from venire.storage.read import frames
 from venire.storage.read.activity import campaign_settings, run_history
 from venire.storage.read.readings import asked_judges, prompt_texts
@@ -47,26 +46,31 @@ FORMAT = 1
 _MAX_CATEGORIES = 16
 
 
+def rated_verdicts(source: VerdictSource, method: str | None = None) -> tuple[Verdicts, Board]:
+    """The verdicts of a source with their board; raises InputError as `venire.rate` does, and for grades alone."""
+    verdicts = read(source)
+    verdicts.refuse_grades_alone()
+    return verdicts, verdicts.board(method)
+
+
 def report_document(
     source: VerdictSource,
     *,
-    method: str | None = None,
     options: Options | None = None,
     command: str = "venire report",
     made: tuple[Verdicts, Board] | None = None,
 ) -> dict[str, Any]:
     """The report of a store's campaign, or of files or a table of verdicts, as plain JSON values.
 
-    `method` and `options` are as in `venire.rate`; `command` is what made the report, for whoever repeats it. With
-    `made` the report is of these verdicts and of this board, with the figures that were asked for beside it. A section
-    about which there is nothing to say is None, and `left_out` says why. Raises InputError as `venire.rate` does.
+    `made` are the verdicts and their board, with the figures that were asked for beside it and made with `options`;
+    default: `rated_verdicts`. `command` is what made the report, for whoever repeats it. A section about which there is
+    nothing to say is None, and `left_out` says why. Raises InputError as `rated_verdicts` does.
 
     >>> report_document(VerdictSource((Path("campaign.duckdb"),)))["answer"]["leader"]
     'strong'
     """
-    verdicts = read(source, () if options is None else options.covariates) if made is None else made[0]
+    verdicts, board = made or rated_verdicts(source)
     verdicts.refuse_grades_alone()
-    board = verdicts.board(method, options) if made is None else made[1]
     if source.store is None:
         return _document(source, verdicts, board, options, command, None, None)
     with reading(source.store) as store:

@@ -19,8 +19,7 @@ from tests.venire.live.test_voting import booth
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
 from venire.embedded import Embedded
-from venire.pages.report.markdown import report_markdown
-from venire.pages.report.page import report_html
+from venire.pages.report_page import report_html, report_markdown
 from venire.session import Session
 from venire.storage.read.blind_battles import completions_by_code
 from venire.storage.store.opening import open_store

@@ -12,6 +12,7 @@ from venire.reports.figures import (
     BoundedFigure,
     FigureResults,
     HeldOutPrediction,
+    LearningCurve,
     ModelContrast,
     PeopleOrder,
     PerturbedJudges,
@@ -132,6 +133,23 @@ def _people_order(found: PeopleOrder) -> list[FigureTable]:
     return [FigureTable(title, heads, rows), shorter]
 
 
+def _learning_curve(found: LearningCurve) -> list[FigureTable]:
+    rows = tuple(
+        (
+            f"{one.share:.0%}",
+            f"{one.battles:,}",
+            *(_interval(tau) for tau in (one.whole, *(one.known[name] for name in found.known))),
+            f"{one.unrated:.1f}" if one.unrated else "",
+        )
+        for one in found.points
+    )
+    heads = ("battles", "number", "tau with all", *(f"tau with {name}" for name in found.known), "unrated")
+    note = f"Kendall's tau-b: means of {found.draws} draws, and where 95 % of them lie; whole battles are drawn"
+    if not any(one.unrated for one in found.points):
+        heads, rows = heads[:-1], tuple(row[:-1] for row in rows)
+    return [FigureTable(f"Orders by a share of the battles   {found.method}", heads, rows, notes=(note,))]
+
+
 def _ablation(found: MatchupAblation) -> list[FigureTable]:
     rows = tuple(
         (
@@ -170,5 +188,6 @@ FIGURE_TABLES: Mapping[str, Callable[[Any], list[FigureTable]]] = {
     "positions": _positions,
     "people_order": _people_order,
     "ablation": _ablation,
+    "learning_curve": _learning_curve,
 }
 """The tables of each figure, by its field of `FigureResults`."""

@@ -188,15 +188,20 @@ class Verdicts:
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
         self.refuse_grades_alone()
+        known = self.outside_orders(options.level)
+        notes = [*(self.source.notes if self.source else ()), *filter(None, [alike_text(self.battles.models)])]
+        return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
+
+    def outside_orders(self, level: float) -> dict[str, tuple[str, Mapping[str, float]]]:
+        """Values by model that verdicts are held against, with where they are from: the reference, and accuracy."""
         known: dict[str, tuple[str, Mapping[str, float]]] = {}
         if self.reference.keys() & set(self.battles.models):
             file = self.reference_reading.file if self.reference_reading is not None else "the store"
             known["reference"] = (f"ratings of {file}", self.reference)
-        table = None if self.grades is None else self.grades.board(options.level).accuracy
+        table = None if self.grades is None else self.grades.board(level).accuracy
         if table is not None and table.accuracy:
             known["accuracy"] = (f"grades by {table.protocol}", table.accuracy)
-        notes = [*(self.source.notes if self.source else ()), *filter(None, [alike_text(self.battles.models)])]
-        return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
+        return known
 
     def refuse_grades_alone(self) -> None:
         """Raise InputError where there are grades and no verdict that sets one model above another."""

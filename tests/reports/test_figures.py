@@ -85,6 +85,17 @@ def test_an_ablation_is_of_the_widest_the_narrowest_and_random_matchups() -> Non
     assert rows[-1].pearson == pytest.approx(gap.pearson)
 
 
+def test_a_learning_curve_comes_near_to_the_order_of_all_battles() -> None:
+    elo = {f"m{code}": 1000.0 - 100.0 * code for code in range(5)}
+    curve = found(Figures(learning_curve=True), known={"reference": elo}).learning_curve
+    assert [point.share for point in curve.points] == [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0]
+    assert [point.battles for point in curve.points] == [15, 30, 60, 90, 150, 210, 300], "both orders, all judges"
+    assert curve.points[0].whole.value < curve.points[3].whole.value <= curve.points[-1].whole.value == 1.0
+    assert curve.points[0].whole.lo < curve.points[0].whole.value
+    assert curve.points[-1].known["reference"].value == 1.0
+    assert list(curve.known) == ["reference"]
+
+
 def test_an_ablation_without_elo_of_judges_or_models_is_refused() -> None:
     with pytest.raises(InputError, match="0 judges have an Elo"):
         found(Figures(ablation=True))

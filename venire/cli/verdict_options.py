@@ -232,6 +232,9 @@ class FigureOptions:
     ] = None
     positions: Annotated[bool, _figures("--positions", help="Audit battles shown several times in each order.")] = False
     people: Annotated[bool, _figures("--people", help="Rankings of single instructions against the reference.")] = False
+    learning_curve: Annotated[
+        bool, _figures("--learning-curve", help="Orders by 5 to 70 % of the battles beside that by all.")
+    ] = False
     ablation: Annotated[
         bool, _figures("--ablation", help="Judges' Elo from their consistency, by number and kind of matchups.")
     ] = False

@@ -6,8 +6,17 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import Decimal
 
-_OPTIONS = {"mapping": "--map", "values": "--value", "form": "--format"}
+_OPTIONS = {
+    "mapping": "--map",
+    "values": "--value",
+    "form": "--format",
+    "policies": "--policy",
+    "protocols": "--protocol",
+    "budgets": "--budget",
+    "stand_ins": "--as",
+}
 """Options that are not called as their keywords."""
 
 _command: ContextVar[Mapping[str, str] | None] = ContextVar("command", default=None)
@@ -46,13 +55,15 @@ def option_name(keyword: str) -> str:
     return _OPTIONS.get(keyword, f"--{keyword.replace('_', '-')}")
 
 
-def setting_with(keyword: str, value: str) -> str:
+def setting_with(keyword: str, value: str | Decimal | int) -> str:
     """A setting with its value.
 
-    >>> setting_with("form", "ballots")
-    'form="ballots"'
+    >>> setting_with("form", "ballots"), setting_with("models", 20)
+    ('form="ballots"', 'models=20')
     """
-    return f'{keyword}="{value}"' if _command.get() is None else f"{setting(keyword)} {shlex.quote(value)}"
+    if _command.get() is not None:
+        return f"{setting(keyword)} {shlex.quote(str(value))}"
+    return f'{keyword}="{value}"' if isinstance(value, str) else f"{keyword}={value}"
 
 
 def setting_of(keyword: str, key: str, value: str, *more: tuple[str, str]) -> str:

@@ -32,6 +32,7 @@ from venire.arena.campaigns import (
     TokenPrice,
 )
 from venire.arena.errors import InputError
+from venire.arena.keywords import checked
 from venire.arena.records import EDIT, GENERATE
 from venire.arena.registry import PROVIDERS
 from venire.configs.checks import cross_problems, is_simulated
@@ -55,6 +56,7 @@ from venire.configs.values import needless_matchups
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
 
+@checked
 def load_campaign(path: Path | str) -> CampaignSettings:
     """Read a campaign file (TOML) into a `CampaignSettings` with absolute paths and money in whole nano-dollars.
 

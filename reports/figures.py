@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError, VenireError
+from venire.arena.hints import setting
+from venire.arena.keywords import check_fields
 from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.reference import MicroMacro
 from venire.ratings.am_elo.am_elo import am_elo
@@ -79,12 +81,15 @@ class Figures:
     learning_curve: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.folds == 1 or self.folds < 0:
             raise InputError(f"folds is {self.folds}; give 2 or more, such as 5")
         if not 0.0 <= self.steady < 1.0:
             raise InputError(f"steady is {self.steady}; give the share of judges to perturb, such as 0.25")
         if self.half_width is not None and self.contrast is None:
-            raise InputError("a half width is that of a contrast: name two models (--contrast A B)")
+            raise InputError(
+                f"{setting('half_width')} is that of a contrast: name two models with {setting('contrast')}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

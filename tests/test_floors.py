@@ -72,7 +72,8 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "arena": (
-        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints", "keywords"),
+        ("errors", "choices", "clock", "records", "battles", "scale", "wording", "hints"),
+        ("keywords",),
         ("keys", "registry", "shapes", "budgets"),
         ("campaigns",),
         ("planning",),

@@ -10,8 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
-from venire.arena.keywords import spelled_out
+from venire.arena.keywords import Count, checked, spelled_out
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Judge
 from venire.embedded import Embedded
@@ -25,7 +26,6 @@ from venire.session import Session
 
 if TYPE_CHECKING:
     from venire.arena.battles import Statistics
-    from venire.arena.campaigns import CampaignSettings
     from venire.experiments.results import SimulationResult
     from venire.experiments.variations import Axes
     from venire.judges.parsing.verdict_formats import FormatReading
@@ -108,6 +108,7 @@ class RunOptions:
     environ: Mapping[str, str] | None = None
 
 
+@checked
 def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = False) -> CampaignPlan:
     """Plan a campaign and forecast its cost without calling any model.
 
@@ -141,7 +142,7 @@ def run(
     campaign: Campaign | CampaignSettings | Path | str,
     *,
     engine: str = "local",
-    actors: int | None = None,
+    actors: Count | None = None,
     **options: Unpack[RunKeywords],
 ) -> RunResult:
     """Run a campaign, or resume it. This spends money without a confirmation prompt: see `plan` first.
@@ -253,6 +254,7 @@ def edit(campaign: Campaign | CampaignSettings | Path | str, **options: Unpack[R
     return _run(editing(resolve(campaign)), RunOptions(**options))
 
 
+@checked
 def judge(
     pairs: Any,
     *,
@@ -291,8 +293,6 @@ def judge(
     >>> row.winner
     'a'
     """
-    if not isinstance(store, str | Path | None):
-        raise InputError(f"store: give the path of a file, not {type(store).__name__}")
     return judge_pairs(
         pairs,
         judge,
@@ -307,6 +307,7 @@ def judge(
     )
 
 
+@checked
 def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[FormatReading]:
     """Parse verdicts from replies that judges of any tool wrote, without calling any model.
 
@@ -324,6 +325,7 @@ def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[
     return read_replies(replies, dialect)[1]
 
 
+@checked
 def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = False) -> ReparseSummary:
     """Parse the replies in a store again with the current parsers, without any call or cost.
 
@@ -385,10 +387,10 @@ class VariedKeywords(TypedDict, total=False):
 
     policies: Sequence[str]
     protocols: Sequence[str]
-    judges: Sequence[int]
+    judges: Sequence[Count]
     orders: Sequence[Literal["both", "random"]]
     budgets: Sequence[float | Decimal]
-    calls: Sequence[int]
+    calls: Sequence[Count]
 
 
 @dataclass(frozen=True)
@@ -416,12 +418,12 @@ class VariedSettings:
 def simulate(
     campaign: Campaign | CampaignSettings | Path | str,
     *,
-    battles: int | None = None,
-    seeds: int = 20,
+    battles: Count | None = None,
+    seeds: Count = 20,
     stand_ins: Sequence[str] = (),
-    models: int | None = None,
-    instructions: int | None = None,
-    workers: int | None = None,
+    models: Count | None = None,
+    instructions: Count | None = None,
+    workers: Count | None = None,
     engine: str = "local",
     progress: Callable[[int, int], None] | None = None,
     **varied: Unpack[VariedKeywords],

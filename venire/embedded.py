@@ -11,6 +11,7 @@ from venire.arena.campaigns import CampaignSettings, DataSettings, JudgeSettings
 from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, VirtualClock
 from venire.arena.errors import InputError
+from venire.arena.keywords import check_fields
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.endpoints import EmbeddedProvider
 from venire.judges.providers import PROVIDERS
@@ -36,6 +37,9 @@ class Embedded:
     speed: float | None = None
     faults: Faults = field(default_factory=Faults)
     direct: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
-from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,7 +99,7 @@ def _digest(text: str) -> str:
 
 def judge_pairs(
     pairs: Any,
-    judges: Any,
+    judges: Judge | str | Sequence[Judge | str],
     protocol: str,
     *,
     budget: Budget | float | Decimal | None,
@@ -134,18 +133,13 @@ def judge_pairs(
     return [_judged(number, name, found, pair) for number, pair in enumerate(given) for name in names]
 
 
-def _several(judges: Any) -> list[Judge | str]:
-    """One judge or several, as a list. Raises InputError for what is no judge, and for none."""
-    alone = isinstance(judges, Judge | str | Mapping) or not isinstance(judges, Iterable)
-    several = [judges] if alone else list(judges)
+def _several(judges: Judge | str | Sequence[Judge | str]) -> list[Judge | str]:
+    """One judge or several, as a list. Raises InputError for none, and for one without a name."""
+    several = [judges] if isinstance(judges, Judge | str) else list(judges)
     if not several:
         raise InputError("judge: name at least one judge")
-    for one in several:
-        if not isinstance(one, Judge | str) or one == "":
-            raise InputError(
-                f"judge: {_shown(one)} is no judge: give a vn.Judge, such as vn.Judge(model=...), the name of a model, "
-                "or a list of these"
-            )
+    if "" in several:
+        raise InputError("judge is '': give a vn.Judge, such as vn.Judge(model=...), or the name of a model")
     return several
 
 
@@ -197,8 +191,6 @@ def read_pairs(pairs: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
 
     Raises InputError that names the file and its row, or the pair, counted from 0.
     """
-    if not isinstance(mapping, Mapping):
-        raise InputError('mapping: give a dict from our names to yours, such as {"a": "left"}')
     if strange := sorted(map(str, mapping.keys() - set(_COLUMNS))):
         raise InputError(f"mapping: {strange[0]!r} is no name of ours: it takes {', '.join(_COLUMNS)}")
     table = isinstance(pairs, str | Path) or (is_table(pairs) and not isinstance(pairs, Sequence))
@@ -314,8 +306,7 @@ def _campaign(store: Path, judges: Sequence[Judge], budget: Budget | float | Dec
 
 def _refuse_unknown(campaign: CampaignSettings, elo: Mapping[str, float] | None) -> None:
     """Raises InputError for ratings of other than both sides, and for simulated judges without any."""
-    sides = elo if isinstance(elo, Mapping) else {}
-    if elo is not None and (set(sides) != set(_SIDES) or not all(isinstance(one, Real) for one in sides.values())):
+    if elo is not None and set(elo) != set(_SIDES):
         raise InputError('elo: give the Elo of both sides, such as elo={"a": 1200, "b": 1000}')
     if elo is None and (names := [one.name for one in campaign.judges if one.origin is Origin.SIMULATED]):
         raise InputError(

@@ -14,6 +14,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock, VirtualClock
 from venire.arena.errors import InputError
+from venire.arena.keywords import Count
 from venire.embedded import Embedded, embedded_provider, is_embedded
 from venire.endpoints import (
     EmbeddedProvider,
@@ -58,7 +59,7 @@ class HostKeywords(TypedDict, total=False):
     ready: Callable[[Callable[[], None]], None] | None
     guard: Guard | None
     announce: Callable[[str], None] | None
-    group_rows: int
+    group_rows: Count
     group_seconds: float
 
 

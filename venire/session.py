@@ -15,11 +15,12 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import REPLICAS, CampaignSettings, JudgeSettings
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
-from venire.arena.keywords import spelled_out
+from venire.arena.keywords import checked, spelled_out
 from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.arena.wording import few
 from venire.configs.loading import difference, resolve
+from venire.configs.schema import Campaign
 from venire.embedded import Embedded, data_tables, is_embedded
 from venire.orchestrator.costs.coverage import read_funds
 from venire.orchestrator.costs.forecast import Forecast, LongForecast, forecast, forecast_long
@@ -53,7 +54,6 @@ from venire.storage.transfer.formats.source import MissingColumnError
 from venire.storage.transfer.importing import Added
 
 if TYPE_CHECKING:
-    from venire.configs.schema import Campaign
     from venire.orchestrator.engines.remote import Crew
     from venire.reports.board.board import Board
 
@@ -100,6 +100,7 @@ class Session:
     takeover: Takeover | None = None
     """What a shard has of others, too; None where the whole campaign is asked."""
 
+    @checked
     def __init__(
         self,
         campaign: CampaignSettings | Campaign | Path | str,

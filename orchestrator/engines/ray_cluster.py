@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory, gettempdir, mkdtemp
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.arena.hints import setting
 
 NAMESPACE = "venire"
 """Of all actors that Venire starts in a cluster."""
@@ -58,11 +59,13 @@ class EngineChoice:
         """
         name, colon, address = text.partition(":")
         if name not in ("local", "ray") or (colon and name == "local"):
-            raise InputError(f"--engine {text}: take local, ray, or ray:ADDRESS for a cluster that is running")
+            raise InputError(
+                f"{setting('engine')} {text}: take local, ray, or ray:ADDRESS for a cluster that is running"
+            )
         if colon and not _ADDRESS.fullmatch(address):
             raise InputError(
-                f"--engine {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or auto for that "
-                "of this machine"
+                f"{setting('engine')} {text}: the address of a cluster is HOST:PORT, as `ray start` prints it, or "
+                "auto for that of this machine"
             )
         return EngineChoice(name, address or None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import get_args
 
 from venire.arena.choices import (
     BattleOrder,
@@ -18,6 +17,7 @@ from venire.arena.choices import (
     Ties,
 )
 from venire.arena.errors import InputError
+from venire.arena.keywords import check_fields
 from venire.ratings.data.validation import check_draws, check_level
 
 _MAX_REPLICATES = 100_000
@@ -85,18 +85,7 @@ class Options:
     conformal: ConformalMethod = field(default="leave-one-out", metadata=_SINGLE)
 
     def __post_init__(self) -> None:
-        for name, choices in (
-            ("merge", Merge),
-            ("flips", Flips),
-            ("ties", Ties),
-            ("errors", PairErrors),
-            ("order", BattleOrder),
-            ("human_ties", HumanTies),
-            ("conformal", ConformalMethod),
-        ):
-            given = getattr(self, name)
-            if given is not None and given not in get_args(choices):
-                raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")
+        check_fields(self)
         if self.ridge is not None and not 0.0 <= self.ridge < float("inf"):
             raise InputError(f"ridge is {self.ridge}; give 0 for none, or a number such as 0.01")
         if self.replicates == 1 or self.replicates > _MAX_REPLICATES:
@@ -108,13 +97,9 @@ class Options:
         self._check_judges()
 
     def _check_judges(self) -> None:
-        if self.own_votes not in get_args(OwnVotes):
-            raise InputError(f"own_votes is {self.own_votes!r}; choose one of {', '.join(get_args(OwnVotes))}")
         for name, weight in self.judge_weights.items():
             if not 0.0 <= weight < float("inf"):
                 raise InputError(f"the weight of judge {name!r} is {weight}; give a number, 0 or more")
-        if strange := [name for name in self.habits if name not in get_args(Habit)]:
-            raise InputError(f"habit is {strange[0]!r}; choose of {', '.join(get_args(Habit))}")
         if not 0 <= self.restarts <= _MAX_RESTARTS:
             raise InputError(f"restarts is {self.restarts}; give 0 to {_MAX_RESTARTS}")
         if not 0.0 <= self.ability_ridge < float("inf"):

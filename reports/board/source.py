@@ -28,7 +28,6 @@ of pandas, polars or Arrow, a dict of columns, or a list of dicts, with the colu
 
 _OF_TABLES = ("mapping", "values", "where", "origin", "form", "both_bad", "baseline")
 """Settings of tables, which a store has no use for."""
-_MAPPINGS = ("mapping", "values", "where")
 
 
 class SourceKeywords(TypedDict, total=False):
@@ -76,15 +75,7 @@ class VerdictSource:
 
     @classmethod
     def of(cls, paths: Sequence[TableSource], **given: Any) -> VerdictSource:
-        """The source with the settings that were given; None leaves a setting at its default.
-
-        Raises InputError where a mapping is something else, unless it is empty.
-        """
-        for name in _MAPPINGS:
-            if not given.get(name):
-                given.pop(name, None)
-            elif not isinstance(given[name], Mapping):
-                raise InputError(f"{setting(name)} is a {type(given[name]).__name__}: give a dict")
+        """The source with the settings that were given; None leaves a setting at its default."""
         known = cls.__dataclass_fields__  # an unknown name is refused, also where nothing is given
         read = {name: value for name, value in given.items() if value is not None or name not in known}
         return cls(tuple(paths), **read)
@@ -147,11 +138,11 @@ def _paths(source: Rateable) -> tuple[TableSource, ...]:
         return (source.path,)
     if is_table(source):
         return (memory_table(source),)
-    if isinstance(source, Sequence) and all(isinstance(one, str | Path) for one in source):
-        return tuple(Path(one) for one in source)
+    if isinstance(source, Sequence) and source and all(isinstance(path, str | Path) for path in source):
+        return tuple(map(Path, source))
     raise InputError(
-        f"verdicts cannot be read from {type(source).__name__}: give the path of a store or of files, an open store, a "
-        "table of pandas, polars or Arrow, a dict of columns, or a list of dicts"
+        f"source: verdicts cannot be read from {type(source).__name__}: give the path of a store or of files, an open "
+        "store, a table of pandas, polars or Arrow, a dict of columns, or a list of dicts"
     )
 
 

@@ -15,6 +15,7 @@ import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
+from venire.arena.keywords import checked
 from venire.storage.store.connection import (
     close,
     connect,
@@ -33,6 +34,7 @@ _OPEN: WeakSet[Store] = WeakSet()
 """The stores that this process opened: its own lock keeps it from opening one of them again."""
 
 
+@checked
 def open_store(
     path: Path | str,
     *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from venire.arena import registry
+from venire.arena.errors import InputError
 
 HELP = {"help_option_names": ["-h", "--help"]}
 """Settings of the whole command line, which every verb inherits."""
@@ -33,8 +35,13 @@ class Verb(TyperCommand):
     """A verb whose docstring may end with a paragraph `Examples:`, and whose options may name a `rich_help_panel`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; `--serve` may stand without an address."""
-        return list(super().parse_args(ctx, self.with_address(args)))
+        """Read the arguments; `--serve` may stand without an address. Raises InputError for nan and infinity."""
+        rest = list(super().parse_args(ctx, self.with_address(args)))
+        for option in self.params:
+            value = ctx.params.get(option.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InputError(f"{option.opts[0]} {value}: give a number")
+        return rest
 
     @staticmethod
     def with_address(args: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from venire.arena.hints import command_words
 from venire.cli.help import battle_policies
 from venire.cli.options import JSON, EnvFile, RetryFailed, Serve, Yes, named_store, with_options
 
@@ -83,14 +84,15 @@ def place(
     from venire.render.screen import console
     from venire.render.sections import show
 
-    found, code = run_placement(
-        console(stderr=True),
-        PlaceSettings.of(model, on, **vars(placing)),
-        agree=partial(agree, yes=yes),
-        retry_failed=retry_failed,
-        environ=environment(env_file),
-        guard=page_guard(serve),
-    )
+    with command_words(judges="--judge"):
+        found, code = run_placement(
+            console(stderr=True),
+            PlaceSettings.of(model, on, **vars(placing)),
+            agree=partial(agree, yes=yes),
+            retry_failed=retry_failed,
+            environ=environment(env_file),
+            guard=page_guard(serve),
+        )
     if as_json and found is not None:
         write_json(found.to_json())
     elif as_json and code != EXIT_CODES[Ending.INTERRUPTED]:

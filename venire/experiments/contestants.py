@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
+from venire.arena.hints import setting_with
 from venire.arena.records import Completion, Instruction, Rating
 from venire.ratings.data.statistics import norm
 from venire.storage.read import frames
@@ -132,7 +133,8 @@ def _field(campaign: CampaignSettings, store: Store) -> ContestantField:
     if len(elo) < 2:
         raise InputError(
             f"{campaign.path}: a simulation knows the contestants by their Elo, and {len(elo)} of {len(named)} models "
-            "with completions have one: name tables in [data], or take a made-up field with --models 20"
+            "with completions have one: name tables in [data], or take a made-up field with "
+            f"{setting_with('models', 20)}"
         )
     lengths: dict[str, dict[str, int]] = {}
     for instruction, _, model, text in importing.answer_key(store):

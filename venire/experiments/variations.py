@@ -17,6 +17,7 @@ from venire.arena.campaigns import (
     TokenPrice,
 )
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_with
 from venire.arena.records import GENERATE, RECORDED, Origin
 from venire.arena.wording import money
 from venire.experiments.contestants import ContestantField
@@ -86,15 +87,20 @@ def cross(axes: Axes, campaign: CampaignSettings) -> tuple[Variation, ...]:
     """
     for policy in axes.policies:
         if policy not in POLICIES:
-            raise InputError(f"--policy {policy}: there is no such policy; there are: {', '.join(POLICIES)}")
+            raise InputError(
+                f"{setting('policies')} {policy}: there is no such policy; there are: {', '.join(POLICIES)}"
+            )
     for protocol in axes.protocols:
         if protocol not in _rating_protocols():
             raise InputError(
-                f"--protocol {protocol}: no protocol that rates models; there are: {', '.join(_rating_protocols())}"
+                f"{setting('protocols')} {protocol}: no protocol that rates models; there are: "
+                f"{', '.join(_rating_protocols())}"
             )
     for count in axes.judges:
         if not 1 <= count <= len(campaign.judges):
-            raise InputError(f"--judges {count}: {campaign.path} names {len(campaign.judges)}; take 1 to so many")
+            raise InputError(
+                f"{setting('judges')} {count}: {campaign.path} names {len(campaign.judges)}; take 1 to so many"
+            )
     policies: tuple[str | None, ...] = axes.policies or (None,)
     if not (axes.policies or axes.protocols or axes.judges or axes.orders):
         policies = (None, _beside(campaign))
@@ -131,9 +137,13 @@ def simulated(campaign: CampaignSettings, wanted: Sequence[str]) -> tuple[StandI
     plain = [one for one in wanted if "=" not in one]
     for profile in (*named.values(), *plain):
         if profile not in profiles:
-            raise InputError(f"--as {profile}: there is no such profile; there are: {', '.join(profiles)}")
+            raise InputError(
+                f"{setting('stand_ins')} {profile}: there is no such profile; there are: {', '.join(profiles)}"
+            )
     if strange := sorted(named.keys() - {judge.name for judge in campaign.judges}):
-        raise InputError(f"--as {strange[0]}={named[strange[0]]}: {campaign.path} names no judge {strange[0]!r}")
+        raise InputError(
+            f"{setting('stand_ins')} {strange[0]}={named[strange[0]]}: {campaign.path} names no judge {strange[0]!r}"
+        )
     if not campaign.judges:
         raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
     taken: dict[str, int] = {}
@@ -209,8 +219,8 @@ def campaign_of(
     seats = [_seat(one.judge, row.protocol, number) for one in judges[: row.judges]]
     if row.money is not None and all(one.free for one in seats):
         raise InputError(
-            f"--budget {money(row.money)}: all judges are free: give them a price = {{ input = DOLLARS, output = "
-            "DOLLARS }} per million tokens, or limit the calls with --calls"
+            f"{setting('budgets')} {money(row.money)}: all judges are free: give them a price = {{ input = DOLLARS, "
+            f"output = DOLLARS }} per million tokens, or limit the calls with {setting('calls')}"
         )
     limited = row.calls is not None or row.money is not None
     own = {} if limited else campaign.judge_budgets
@@ -250,7 +260,9 @@ def _sized(
 ) -> PhaseSettings:
     """The phase with the wanted number of battles, or that of the file's own plan; until the budget if one is given."""
     if phase.policy not in POLICIES:
-        raise InputError(f"{campaign.path}: policy {phase.policy!r} cannot be simulated: name another with --policy")
+        raise InputError(
+            f"{campaign.path}: policy {phase.policy!r} cannot be simulated: name another with {setting('policies')}"
+        )
     if POLICIES[phase.policy].crossed:
         return replace(phase, matchups=None if phase.policy == "all-pairs" else phase.matchups or 30)
     if battles is not None:
@@ -269,7 +281,10 @@ def _planned(campaign: CampaignSettings, field: ContestantField) -> int | None:
         return matchups * min(campaign.plan.instructions or field.instructions, field.instructions)
     stop, budget = campaign.plan.stop, campaign.budget
     if not stop.has_rules and not budget.limited and first.battles is None:
-        raise InputError(f"{campaign.path}: nothing says how many battles to judge: add --battles 1000, or --calls")
+        raise InputError(
+            f"{campaign.path}: nothing says how many battles to judge: add {setting_with('battles', 1000)}, or "
+            f"{setting('calls')}"
+        )
     return first.battles
 
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from venire.arena.battles import Battles
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import CampaignSettings, DataSettings, PhaseSettings, PlanSettings, StopSettings, TokenPrice
 from venire.arena.errors import InputError
+from venire.arena.hints import setting, setting_with
 from venire.arena.records import Origin, Rating
 from venire.configs.loading import campaign_of
 from venire.embedded import is_embedded
@@ -85,7 +87,7 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
         if settings.model not in frames.elos(store) and any(map(is_embedded, campaign.judges)):
             raise InputError(
                 f"the judges of {row.name!r} are simulated, and need the Elo of {settings.model!r}, which is not "
-                "known: give it with --elo, such as --elo 1000"
+                f"known: give it with {setting('elo')}, such as {setting_with('elo', 1000)}"
             )
     model = settings.model
     already = 0
@@ -101,9 +103,12 @@ def _refuse_endless(settings: PlaceSettings, campaign: CampaignSettings) -> None
         return
     free = all(judge_price(campaign, judge) == TokenPrice(0, 0) for judge in campaign.judges)
     if free and settings.money is not None:
-        raise InputError("its judges cost nothing, so that --budget limits nothing: give --battles or --half-width")
+        raise InputError(
+            f"its judges cost nothing, so that {setting('budget')} limits nothing: give {setting('battles')} or "
+            f"{setting('half_width')}"
+        )
     if settings.money is None:
-        limits = "--battles or --half-width" if free else "--budget, --battles or --half-width"
+        limits = f"{'' if free else setting('budget') + ', '}{setting('battles')} or {setting('half_width')}"
         raise InputError(f"nothing says when the placement is enough: give {limits}")
 
 
@@ -114,8 +119,8 @@ def _take_elo(store: Store, settings: PlaceSettings) -> None:
     known = frames.elos(store).get(settings.model)
     if known is not None and known != settings.elo:
         raise InputError(
-            f"--elo {settings.elo:g}: {settings.store} has {known:g} for {settings.model!r}: leave --elo out, or "
-            "change the rating there (`venire import table PATH --kind elo`)"
+            f"{setting('elo')} {settings.elo:g}: {settings.store} has {known:g} for {settings.model!r}: leave "
+            f"{setting('elo')} out, or change the rating there (`venire import table PATH --kind elo`)"
         )
     importing.add(store, [Rating(settings.model, settings.elo)])
 
@@ -124,15 +129,20 @@ def _check(settings: PlaceSettings) -> None:
     policy = POLICIES.get(settings.policy)
     if policy is None or policy.crossed:
         able = ", ".join(name for name, one in POLICIES.items() if not one.crossed)
-        raise InputError(f"--policy {settings.policy}: choose one of those that choose battles: {able}")
+        raise InputError(f"{setting('policy')} {settings.policy}: choose one of those that choose battles: {able}")
     if settings.money is not None and settings.money <= 0:
-        raise InputError("--budget is 0: a placement asks judges; give dollars, such as --budget 1.00")
+        raise InputError(
+            f"{setting('budget')} is 0: a placement asks judges; give dollars, such as "
+            f"{setting_with('budget', Decimal('1.00'))}"
+        )
     check_level(settings.level)
     conformal_rank(0, settings.alpha)  # refuses an invalid alpha
     if settings.elo is not None and not abs(settings.elo) <= 100_000:
-        raise InputError(f"--elo {settings.elo:g}: give a number of Elo points from -100000 to 100000, such as 1000")
+        raise InputError(
+            f"{setting('elo')} {settings.elo:g}: give a number of Elo points from -100000 to 100000, such as 1000"
+        )
     if settings.half_width is not None and not settings.half_width > 0.0:
-        raise InputError(f"--half-width {settings.half_width:g}: give Elo points above 0, such as 25")
+        raise InputError(f"{setting('half_width')} {settings.half_width:g}: give Elo points above 0, such as 25")
     if settings.completions is not None and not settings.completions.is_file():
         raise InputError(f"{settings.completions}: no such file of completions")
 
@@ -145,7 +155,9 @@ def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> Ca
             f"campaign {name!r} has no judge of pairs that can be asked: its verdicts are on record, or of lists"
         )
     if unknown := sorted(set(settings.judges) - {one.name for one in able}):
-        raise InputError(f"--judge {unknown[0]}: campaign {name!r} asks {', '.join(one.name for one in able)}")
+        raise InputError(
+            f"{setting('judges')} {unknown[0]}: campaign {name!r} asks {', '.join(judge.name for judge in able)}"
+        )
     chosen = tuple(one for one in able if not settings.judges or one.name in settings.judges)
     return replace(base, judges=chosen)
 
@@ -170,7 +182,7 @@ def _opponents(store: Store, settings: PlaceSettings, board: PlacementBoard) -> 
         known = model in board.judgments.models or model in frames.elos(store)
         raise InputError(
             f"{model!r} has no completions in {settings.store}{'' if known else ', which does not know it'}: give them "
-            f"with --completions FILE (columns model, instruction_id, completion); it has those of "
+            f"with {setting('completions')} FILE (columns model, instruction_id, completion); it has those of "
             f"{', '.join(sorted(there)[:8])}{' ...' if len(there) > 8 else ''}"
         )
     try:

@@ -13,6 +13,7 @@ import numpy as np
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
+from venire.arena.hints import setting
 from venire.arena.planning import Estimates, InterimAnalysis, InterimRating
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.arena.wording import money
@@ -77,8 +78,8 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
     affordable = None if settings.money is None or not each else int((settings.money - paid) // each)
     if affordable is not None and affordable < 1 and not settled:
         raise InputError(
-            f"--budget {money(settings.money or 0)} does not cover one battle: it takes {calls:.0f} calls, about "
-            f"{money(math.ceil(each))}"
+            f"{setting('budget')} {money(settings.money or 0)} does not cover one battle: it takes {calls:.0f} calls, "
+            f"about {money(math.ceil(each))}"
         )
     there_are = (len(planned.design.models) - 1) * len(planned.design.instructions)
     limits = (affordable, settings.battles, there_are)  # the first limit reached ends it

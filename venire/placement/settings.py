@@ -8,25 +8,25 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypedDict
 
-from venire.arena.errors import InputError
+from venire.arena.keywords import Count, Seed, Several
 
 
 class PlaceKeywords(TypedDict, total=False):
     """The keywords of `venire.place` that say how a model is placed; `budget` in US dollars."""
 
-    budget: float | None
+    budget: float | Decimal | None
     completions: Path | str | None
     elo: float | None
     campaign: str | None
     judges: Sequence[str]
     half_width: float | None
-    battles: int | None
-    instructions: int | None
+    battles: Count | None
+    instructions: Several | None
     policy: str
-    round_size: int
+    round_size: Count
     level: float
     alpha: float
-    seed: int
+    seed: Seed
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class PlaceSettings:
         model: str,
         store: Path | str,
         *,
-        budget: float | None = None,
+        budget: float | Decimal | None = None,
         completions: Path | str | None = None,
         judges: Sequence[str] = (),
         **given: Any,
     ) -> PlaceSettings:
-        """The settings that `PlaceKeywords` name. Raises InputError for a budget that is no amount of money."""
+        """The settings that `PlaceKeywords` name."""
         return cls(
             Path(store),
             model,
@@ -73,7 +73,5 @@ class PlaceSettings:
 
 
 def nano(dollars: float | Decimal) -> int:
-    """US dollars as whole nano-dollars. Raises InputError for what is no number."""
-    if not (amount := Decimal(str(dollars))).is_finite():
-        raise InputError(f"--budget {dollars}: give an amount of US dollars, such as --budget 1.00")
-    return int(round(amount, 9).scaleb(9))
+    """US dollars as whole nano-dollars."""
+    return int(round(Decimal(str(dollars)), 9).scaleb(9))

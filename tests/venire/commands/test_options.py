@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import asdict, fields, make_dataclass
 from functools import wraps
 from itertools import chain
@@ -140,9 +141,29 @@ def test_a_keyword_that_is_none_is_refused_at_once_in_the_name_of_the_function(f
         function("no-such-file", nope=1)
 
 
-@pytest.mark.parametrize("name", ["mapping", "values", "where"])
-def test_a_mapping_is_nothing_where_it_is_empty_and_refused_where_it_is_none(name: str) -> None:
-    table = {"model_a": ["oak", "elm"], "model_b": ["elm", "oak"], "winner": ["model_a", "model_a"]}
-    assert vn.rate(table, **{name: []}).models == vn.rate(table).models
-    with pytest.raises(vn.InputError, match=rf"{name} is a list: give a dict"):
-        vn.rate(table, **{name: ["oak"]})
+def commands(group: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each verb with its words, those below another verb too."""
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, *names, name)
+    if not hasattr(group, "commands"):
+        yield names, group
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "x"])
+def test_an_option_that_takes_a_number_is_refused_by_its_name_where_it_is_given_none(
+    number: str, venire: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    walked = set()
+    for words, command in commands(get_command(app)):
+        assert isinstance(command, Verb)
+        needed = [one for one in command.params if one.required]
+        given = [*chain(*(["x"] if one.param_type_name == "argument" else [one.opts[-1], "x"] for one in needed))]
+        numbers = [one.opts[0] for one in command.params if one.type_descriptor.annotation in (float, int)]
+        walked |= set(numbers)
+        for option in numbers:
+            done = venire(*words, *given, option, number)
+            assert done.code == 2, (words, option, done.err)
+            assert option in done.err
+            assert "Traceback" not in done.err
+    assert {"--budget", "--seeds", "--level", "--speed", "--half-width"} <= walked

@@ -23,6 +23,8 @@ from venire.storage.store.journal import Journal
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 VERBS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
 GOES_ON = {"run": "run", "generate": "generate", "edit": "edit", "plan": "run"}
 """Verbs that ask, and the verb of the command that goes on."""

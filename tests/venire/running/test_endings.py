@@ -21,6 +21,8 @@ from venire.reports.board.rate import rate
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 
 @pytest.fixture
 def battles(tmp_path: Path) -> Path:

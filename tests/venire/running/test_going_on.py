@@ -21,6 +21,8 @@ Venire = Callable[..., Any]
 Write = Callable[..., Path]
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 SOME = "[budget]\ncalls = 40"
 COMMAND = re.compile(r"venire (store release-unanswered \S+)")
 

@@ -20,6 +20,8 @@ from venire.storage.store.opening import open_store
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 BUDGET = "[budget]\ncalls = 1000\nmoney = 3.00"
 
 

@@ -13,6 +13,8 @@ from tests.stores import rows_of
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 TRIALS = 15 * 2 * 2
 ATTEMPTS = "select structured, count(*) from attempt group by all"
 VERDICTS = "select count(*), count(score), count(label) filter (sign(score) = label) from verdict where status = 0"

@@ -22,6 +22,8 @@ from venire.storage.plans import claims
 
 Write = Callable[..., Path]
 
+pytestmark = pytest.mark.usefixtures("direct_judges")
+
 MODEL = '"simulated/gpt-4-0613@1"'
 CAP = 80_000_000
 
@@ -52,7 +54,7 @@ def opened(path: Path, number: int, *taken: int, amend: bool = False) -> Iterato
 
 def ask(path: Path, number: int, *taken: int) -> Ending:
     with opened(path, number, *taken) as session:
-        return session.run(embedded=Embedded()).ending
+        return session.run(embedded=Embedded(direct=True)).ending
 
 
 def test_the_parts_never_pass_the_budget_whoever_takes_them(write_campaign: Write) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.parameters import slow_after
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -144,7 +145,7 @@ def test_the_plan_says_how_many_will_not_fit_before_anything_is_asked(store: Sto
     assert forecast_long(store, planned) == (LongForecast("m", 2000, 0, "error"),)
 
 
-@pytest.mark.parametrize("protocol", ["direct", "listwise", "criteria"])
+@pytest.mark.parametrize("protocol", slow_after(1, "listwise", "direct", "criteria"))
 def test_the_plan_agrees_with_the_run_for_every_shape(store: Store, protocol: str) -> None:
     planned = plan_campaign(store, campaign(judge(protocol)))
     (told,) = forecast_long(store, planned)
@@ -186,7 +187,7 @@ class Thinker(Judge):
         return Reply("", "length", input_tokens=100, output_tokens=1500, raw="{}")
 
 
-@pytest.mark.parametrize("policy", ["error", "middle"])
+@pytest.mark.parametrize("policy", slow_after(1, "middle", "error"))
 def test_a_reply_cut_in_thought_is_truncated_where_twice_the_tokens_do_not_fit(store: Store, policy: str) -> None:
     one = judge("direct", context=2900, too_long=policy)
     one = replace(one, options={**one.options, "max_tokens": "1500", "context": "2900"})
@@ -199,7 +200,7 @@ def test_a_reply_cut_in_thought_is_truncated_where_twice_the_tokens_do_not_fit(s
     assert (again.same, again.unasked) == (again.verdicts, 0)
 
 
-@pytest.mark.parametrize("context", [2000, 1000])
+@pytest.mark.parametrize("context", slow_after(1, 1000, 2000))
 def test_reading_again_keeps_what_was_never_sent_as_too_long(store: Store, context: int) -> None:
     planned, _ = go(store, judge(context=context), Judge(reasons="reasons " * 290))
     again = reparse(store, [planned.id], write=False).comparison

@@ -12,6 +12,7 @@ import pytest
 
 from tests.demo import demo_key
 from tests.orchestrator.engines.conftest import HereCrew
+from tests.parameters import slow_after
 from tests.stores import rows_of
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
@@ -222,7 +223,7 @@ def test_the_rest_of_a_budget_that_a_silent_actor_has_is_not_waited_for(write: W
 
 
 @pytest.mark.parametrize(
-    ("limit", "unit"), [("calls = 50", "calls"), ("money = 0.05", "money"), ("tokens = 40_000", "tokens")]
+    ("limit", "unit"), slow_after(1, ("money = 0.05", "money"), ("calls = 50", "calls"), ("tokens = 40_000", "tokens"))
 )
 def test_a_budget_holds_over_all_actors(write: Write, tmp_path: Path, limit: str, unit: str) -> None:
     with provider(tmp_path, speed=0.0) as address:

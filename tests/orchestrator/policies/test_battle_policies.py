@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.parameters import slow_after
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, Pick, PlanState
@@ -347,7 +348,7 @@ def test_purposes_that_do_not_fit_the_field_are_refused() -> None:
             choose("information", state, 5, **options)
 
 
-@pytest.mark.parametrize("policy", BATTLES)
+@pytest.mark.parametrize("policy", slow_after(1, *sorted(BATTLES, key=lambda policy: policy != "information")))
 @pytest.mark.timeout(60)
 def test_a_thousand_battles_among_two_hundred_models_are_planned_at_once(policy: str) -> None:
     state = field(200, 1000)

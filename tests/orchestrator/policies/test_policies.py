@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parameters import slow_after
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import PlanState
@@ -213,7 +214,7 @@ def test_policies_that_do_not_need_elo_plan_models_without_it_and_know_no_gap_th
         }
 
 
-@pytest.mark.parametrize("policy", CHOOSING)
+@pytest.mark.parametrize("policy", slow_after(1, *CHOOSING))
 @pytest.mark.timeout(20)
 def test_a_thousand_matchups_among_two_hundred_models_are_planned_at_once(policy: str) -> None:
     state = field(1, 200)

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.parameters import slow_after
 from venire.arena.battles import Statistics
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
@@ -254,7 +255,9 @@ def test_a_step_that_uses_up_its_attempts_fails_and_waits_for_its_pardon(store: 
     assert numbers == [(1,), (2,), (3,)]
 
 
-@pytest.mark.parametrize(("fault", "status"), [(Fault.FILTERED, Status.FILTERED), (Fault.TOO_LONG, Status.TOO_LONG)])
+@pytest.mark.parametrize(
+    ("fault", "status"), slow_after(1, (Fault.FILTERED, Status.FILTERED), (Fault.TOO_LONG, Status.TOO_LONG))
+)
 def test_a_filtered_or_too_long_prompt_is_a_verdict_of_that_status(store: Store, fault: Fault, status: Status) -> None:
     def refuse(key: str) -> None:
         raise CallError("no", fault, status=400)
@@ -282,7 +285,7 @@ def unexplained(status: int = 403) -> CallError:
     return CallError(f"HTTP {status}: no", Fault.AUTHENTICATION, status=status, by_status=status)
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", slow_after(1, 401, 403))
 def test_a_key_that_is_revoked_with_all_trials_in_flight_fails_none_of_them(store: Store, status: int) -> None:
     class Revoked(FakeProvider):
         async def check(self) -> str | None:
@@ -426,7 +429,7 @@ def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(st
         assert summary.statistics.spent == paid <= tight
 
 
-@pytest.mark.parametrize("limit", [4_370_000, 7_110_000])
+@pytest.mark.parametrize("limit", slow_after(1, 4_370_000, 7_110_000))
 def test_a_run_spends_what_can_be_spent_so_that_the_next_one_asks_nothing(limit: int, tmp_path: Path) -> None:
     """The danger: a call too dear for the budget sent home cheaper ones that waited for it, which the next run sent."""
     with open_store(tmp_path / "c.duckdb", clock=VirtualClock()) as store:
@@ -606,7 +609,7 @@ class Watched(FakeProvider):
         return reply
 
 
-@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("concurrency", slow_after(1, 3, 1))
 def test_calls_that_wait_to_be_repeated_hold_no_place(store: Store, concurrency: int) -> None:
     """Five calls are asked to wait: all that others have to ask is asked meanwhile, never more at once than allowed."""
     seen: list[str] = []

@@ -450,7 +450,7 @@ def refusing(
     return found
 
 
-@pytest.mark.parametrize(("name", "status"), slow_after(2, ("answers", 404), ("status", 410), ("answers", 403)))
+@pytest.mark.parametrize(("name", "status"), slow_after(1, ("answers", 404), ("status", 410), ("answers", 403)))
 def test_a_batch_that_may_be_ours_and_is_refused_for_good_is_somebody_elses_and_the_search_goes_on(
     waves: Any, name: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -472,9 +472,9 @@ def test_a_batch_that_may_be_ours_and_is_refused_for_good_is_somebody_elses_and_
 @pytest.mark.parametrize(
     ("form", "name", "status"),
     slow_after(
-        2,
-        ("openai", "answers", 404),
+        1,
         ("anthropic", "status", 403),
+        ("openai", "answers", 404),
         ("openai", "answers", 307),
         ("openai", "status", 403),
         ("openai", "status", 404),

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parameters import slow_after
 from venire.arena.budgets import Amount
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply
@@ -348,7 +349,7 @@ def test_what_the_store_could_not_take_is_taken_by_the_next_start(house: Any, pa
         assert frames.campaign_spending(again, 3).calls == 2
 
 
-@pytest.mark.parametrize("appenders", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("appenders", slow_after(2, 1, 5, 2, 3, 4))
 def test_a_recovery_that_is_cut_short_goes_on_and_takes_nothing_twice(
     house: Any, path: Path, appenders: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -206,17 +207,110 @@ def both_ways(folder: Path, a: Kept, b: Kept | Path) -> Merged:
     return merged
 
 
-def test_what_each_store_has_is_in_the_merged_one_and_paid_once(folder: Path, two: tuple[Kept, Kept]) -> None:
-    a, b = two
-    a.settle(1, 0).settle(2, 10)
-    b.settle(3, 5, label=-1).call(4, 1, 20)
-    merged = put(folder, a, b)
+@dataclass(frozen=True)
+class Together:
+    """Two stores put together."""
+
+    merged: Merged
+    ids: dict[int, int]
+    """Of each trial of the first store, its number in the merged one."""
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a query, in which `{1}` is what the first trial is called now."""
+        return rows_of(Path(self.merged.path), sql.format(*[0, *(self.ids[one] for one in sorted(self.ids))]))
+
+
+def together(folder: Path, first: Kept, other: Kept | Path) -> Together:
+    """The stores put together, the other one named first where it is a copy of the first."""
+    merged = put(folder, *((first, other) if isinstance(other, Kept) else (other, first)))
+    now = dict(rows_of(Path(merged.path), "select trial_key, id from trial"))
+    return Together(merged, {one: now[key] for one, key in first.ask("select id, trial_key from trial")})
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Together:
+    """Two stores of one campaign that asked it for themselves; each trial has a story of its own."""
+    folder = tmp_path_factory.mktemp("apart")
+    a, b = Kept(folder / "a.duckdb"), Kept(folder / "b.duckdb")
+    a.settle(1, 100, label=1).settle(2, 0)
+    b.settle(1, 0, label=-1)
+    a.call(3, 1, 0).call(3, 2, 50).verdict(3, 1)
+    b.call(3, 1, 10).call(3, 2, 20).verdict(3, -1)
+    a.settle(4, 10)
+    b.call(4, 1, 0)
+    a.settle(5, 0).fail(6, 10).fail(7, 11)
+    a.call(8, 1, 30, text=None).write(
+        "verdict", (8, 1, 4, "rule", None, None, None, None, False, False, PRICE)
+    )  # filtered: settled, unanswered
+    b.fail(5, 5).call(6, 1, 20).fail(8, 6)
+    b.settle(9, 5, label=-1).call(10, 1, 20)
+    return together(folder, a, b)
+
+
+def test_what_each_store_has_is_in_the_merged_one_and_paid_once(apart: Together) -> None:
+    merged = apart.merged
     assert merged.rows["trials"] == 12
-    assert (merged.rows["planned"], merged.rows["attempts"], merged.rows["verdicts"]) == (12, 7, 3)
-    assert merged.paid == {"c": 7 * PRICE}
-    assert (merged.shared_attempts, merged.doubles, merged.mixed) == (0, 0, 0)
-    assert [one.paid for one in merged.sources] == [4 * PRICE, 3 * PRICE]
-    assert rows_of(Path(merged.path), "select count(*) from missing") == [(9,)]
+    assert (merged.rows["planned"], merged.rows["attempts"], merged.rows["verdicts"]) == (12, 24, 7)
+    assert merged.paid == {"c": 20 * PRICE + 400}
+    assert merged.shared_attempts == 0
+    assert [one.paid for one in merged.sources] == [11 * PRICE + 200, 9 * PRICE + 200]
+    assert apart.ask("select count(*) from missing") == [(4,)]
+
+
+def test_two_answers_to_one_step_are_kept_and_the_first_sent_is_the_reply(apart: Together) -> None:
+    assert apart.merged.doubles == 2 + 2 + 1
+    assert apart.ask("select winner, cost from battle where trial = {1}") == [("model_b", 4 * PRICE)]
+    assert apart.ask("select step, number, sent_at from attempt where trial = {1} order by step, number") == [
+        (step, number, START + timedelta(seconds=seconds + step - 1))
+        for step in (1, 2)
+        for number, seconds in ((1, 0), (2, 100))
+    ]
+    assert apart.ask("select sent_at from reply where trial = {1} order by step")[0][0] == START
+
+
+def test_a_settled_trial_with_replies_of_both_stores_is_counted_and_named(apart: Together) -> None:
+    """As is one that was settled in one store, where an unfinished conversation in the other had begun first."""
+    assert apart.merged.mixed == 2
+    ((detail,),) = apart.ask("select detail from event where kind = 'merged'")
+    assert sorted(json.loads(detail)["mixed_trials"]) == sorted([apart.ids[3], apart.ids[4]])
+    assert apart.ask("select winner from battle where trial = {3}") == [("model_b",)]
+
+
+def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(apart: Together) -> None:
+    assert apart.ask("select trial from failed") == [(apart.ids[7],)]
+    assert apart.merged.rows["failed"] == 1
+    assert apart.ask("select nano, unknown from spend") == [(20 * PRICE + 400, 400)]
+
+
+@pytest.fixture(scope="module")
+def went_on(tmp_path_factory: pytest.TempPathFactory) -> Together:
+    """A store's backup, and the store that went on."""
+    folder = tmp_path_factory.mktemp("went-on")
+    a = Kept(folder / "a.duckdb")
+    a.settle(1, 0).call(2, 1, 5).fail(3, 0)
+    for number in (1, 2):
+        a.call(4, 1, 0, number=number, text=None, cost=None)
+    backup = folder / "backup.duckdb"
+    backup.write_bytes(a.path.read_bytes())
+    a.call(2, 2, 7).verdict(2).fail(3, 0, cleared=True)
+    a.call(4, 1, 0, number=3, text=None, cost=None)
+    return together(folder, a, backup)
+
+
+def test_a_backup_and_the_store_that_went_on_are_that_store(went_on: Together) -> None:
+    merged = went_on.merged
+    assert (merged.doubles, merged.mixed, merged.shared_attempts) == (0, 0, 3 + 1 + 2)
+    assert merged.rows["verdicts"] == 2
+    assert merged.paid == {"c": 4 * PRICE + 100 + 300}
+
+
+def test_of_a_failure_and_its_clearing_the_later_counts(went_on: Together) -> None:
+    assert went_on.merged.rows["failed"] == 0
+
+
+def test_calls_that_a_killed_run_announced_are_alike_and_each_counts(went_on: Together) -> None:
+    """The danger: unanswered calls differ in nothing but their number; taken for one, money is forgotten."""
+    assert went_on.ask("select count(*) from attempt where trial = {4}") == [(3,)]
 
 
 @pytest.mark.slow
@@ -244,103 +338,6 @@ def test_a_store_with_itself_or_with_its_copy_is_itself(folder: Path, two: tuple
     for merged in (alone, thrice):
         assert rows_of(Path(merged.path), f"select store_id, {counts} from store") == before
     assert thrice.shared_attempts == 4
-
-
-def test_a_backup_and_the_store_that_went_on_are_that_store(folder: Path, two: tuple[Kept, Kept]) -> None:
-    a, _ = two
-    a.settle(1, 0).call(2, 1, 5)
-    backup = folder / "backup.duckdb"
-    backup.write_bytes(a.path.read_bytes())
-    a.call(2, 2, 7).verdict(2)
-    merged = put(folder, backup, a)
-    assert (merged.doubles, merged.mixed, merged.shared_attempts) == (0, 0, 3)
-    assert merged.rows["verdicts"] == 2
-    assert merged.paid == {"c": 4 * PRICE}
-
-
-def test_two_answers_to_one_step_are_kept_and_the_first_sent_is_the_reply(folder: Path, two: tuple[Kept, Kept]) -> None:
-    a, b = two
-    a.settle(1, 100, label=1)
-    b.settle(1, 0, label=-1)
-    merged = put(folder, a, b)
-    path = Path(merged.path)
-    assert merged.doubles == 2
-    assert merged.mixed == 0
-    assert rows_of(path, "select winner, cost from battle") == [("model_b", 4 * PRICE)]
-    assert rows_of(path, "select step, number, sent_at from attempt order by step, number") == [
-        (step, number, START + timedelta(seconds=seconds + step - 1))
-        for step in (1, 2)
-        for number, seconds in ((1, 0), (2, 100))
-    ]
-    assert rows_of(path, "select sent_at from reply order by step")[0][0] == START
-
-
-def test_a_settled_trial_with_replies_of_both_stores_is_counted_and_named(folder: Path, two: tuple[Kept, Kept]) -> None:
-    a, b = two
-    a.call(1, 1, 0).call(1, 2, 50).verdict(1, 1)
-    b.call(1, 1, 10).call(1, 2, 20).verdict(1, -1)
-    b.settle(2, 60)
-    merged = put(folder, a, b)
-    path = Path(merged.path)
-    assert (merged.mixed, merged.rows["verdicts"]) == (1, 2)
-    (detail,) = rows_of(path, "select detail from event where kind = 'merged'")[0]
-    (trial,) = json.loads(detail)["mixed_trials"]
-    assert rows_of(
-        path, f"select count(distinct t.trial_key) from attempt join trial t on t.id = trial where trial = {trial}"
-    )
-    assert rows_of(path, "select winner, count(*) from battle group by all order by all") == [
-        ("model_a", 1),
-        ("model_b", 1),
-    ]
-
-
-def test_an_unfinished_conversation_that_began_first_makes_a_settled_trial_mixed(
-    folder: Path, two: tuple[Kept, Kept]
-) -> None:
-    a, b = two
-    a.settle(1, 10)
-    b.call(1, 1, 0)
-    assert put(folder, a, b).mixed == 1
-
-
-def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(folder: Path, two: tuple[Kept, Kept]) -> None:
-    a, b = two
-    a.settle(1, 0).fail(2, 10).fail(3, 11)
-    a.call(4, 1, 30, text=None).write(
-        "verdict", (4, 1, 4, "rule", None, None, None, None, False, False, PRICE)
-    )  # filtered: settled, unanswered
-    b.fail(1, 5).call(2, 1, 20).fail(4, 6)
-    merged = put(folder, a, b)
-    path = Path(merged.path)
-    assert rows_of(path, "select trial_key from failed join trial on id = trial") == a.ask(
-        "select trial_key from trial where id = 3"
-    )
-    assert merged.rows["failed"] == 1
-    assert rows_of(path, "select nano, unknown from spend") == [(4 * PRICE + 400, 400)]
-
-
-def test_of_a_failure_and_its_clearing_the_later_counts(folder: Path, two: tuple[Kept, Kept]) -> None:
-    a, _ = two
-    a.fail(1, 0)
-    copy = folder / "copy.duckdb"
-    copy.write_bytes(a.path.read_bytes())
-    a.fail(1, 0, cleared=True)
-    assert put(folder, a, copy).rows["failed"] == 0
-
-
-def test_calls_that_a_killed_run_announced_are_alike_and_each_counts(folder: Path, two: tuple[Kept, Kept]) -> None:
-    """The danger: unanswered calls differ in nothing but their number; taken for one, money is forgotten."""
-    a, b = two
-    for number in (1, 2):
-        a.call(1, 1, 0, number=number, text=None, cost=None)
-    copy = folder / "copy.duckdb"
-    copy.write_bytes(a.path.read_bytes())
-    a.call(1, 1, 0, number=3, text=None, cost=None)
-    merged = put(folder, copy, a)
-    assert merged.rows["attempts"] == 3
-    assert merged.paid == {"c": 300}
-    assert merged.shared_attempts == 2
-    assert b.path.exists()
 
 
 @pytest.mark.slow
@@ -390,7 +387,7 @@ def test_trials_of_any_number_of_answers_show_what_they_showed(folder: Path) -> 
     a, b = Kept(folder / "a.duckdb", ("q1", "q2")), Kept(folder / "b.duckdb", ("q3", "q2"))
     for kept, question in ((a, "q1"), (a, "q2"), (b, "q3"), (b, "q2")):
         plan_lists(kept, question)
-    merged = both_ways(folder, a, b)
+    merged = put(folder, a, b)
     shown = """select i.external_id, coalesce((select string_agg(m.name, '' order by s.place)
         from (select unnest(t.shown) completion, generate_subscripts(t.shown, 1) place) s
         join completion c on c.id = s.completion and c.instruction = t.instruction join model m on m.id = c.model), '')
@@ -405,7 +402,7 @@ def test_stores_with_the_same_trials_of_which_each_plans_others_plan_all_of_them
     a, b = Kept(folder / "a.duckdb", settings='{"x":1}'), Kept(folder / "b.duckdb", settings='{"x":1}')
     for kept, question in ((a, "q1"), (b, "q2")):
         Kept.plan(kept.store, (question,), ("a", "b", "c"), "c", '{"x":2}')
-    path = Path(both_ways(folder, a, b).path)
+    path = Path(put(folder, a, b).path)
     assert rows_of(path, "select count(*), count(distinct trial) from missing") == [(12, 12)]
 
 

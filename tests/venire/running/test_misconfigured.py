@@ -90,7 +90,9 @@ def next_command(err: str) -> list[str]:
     [
         ({"url": "/v2"}, {"url": "/v1"}, "correct base_url, which most often ends in /v1"),
         pytest.param({"model": "absent"}, {"model": "good"}, "correct model", marks=pytest.mark.slow),
-        ({"more": ""}, {"more": 'temperature = "default"'}, 'set temperature = "default"'),
+        pytest.param(
+            {"more": ""}, {"more": 'temperature = "default"'}, 'set temperature = "default"', marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_run_that_is_refused_as_a_whole_fails_names_the_key_and_goes_on_by_its_command(

@@ -119,7 +119,7 @@ def revoke(front: Front, after: int, status: int, *, listed: bool) -> None:
         pytest.param(401, True, REFUSALS_IN_A_ROW + IN_FLIGHT, marks=pytest.mark.slow),
         pytest.param(402, True, REFUSALS_IN_A_ROW + IN_FLIGHT, marks=pytest.mark.slow),
         pytest.param(403, False, 30, marks=pytest.mark.slow),
-        (403, True, 60),
+        pytest.param(403, True, 60, marks=pytest.mark.slow),
     ],
 )
 def test_a_key_that_is_refused_in_the_middle_closes_its_lane_and_no_trial_fails_for_it(

@@ -36,20 +36,19 @@ def asked(store: Path) -> set[bytes]:
 
 
 def test_merged_shards_rate_as_one_run_does_to_the_byte(venire: Venire, write_campaign: Write, tmp_path: Path) -> None:
-    path = write_campaign(more=BUDGET)
+    path = write_campaign(instructions=1, more=BUDGET)
     assert venire("run", path, "--yes").code == 0
     one = path.with_suffix(".duckdb").rename(tmp_path / "one.duckdb")
-    stores = [shard_store(path, number, 3) for number in (1, 2, 3)]
-    for number in (1, 2, 3):
-        done = venire("run", path, "--yes", "--shard", f"{number}/3")
+    stores = [shard_store(path, number, 2) for number in (1, 2)]
+    for number in (1, 2):
+        done = venire("run", path, "--yes", "--shard", f"{number}/2")
         assert done.code == 0, done.err
-        assert f"shard {number} of 3" in done.err
+        assert f"shard {number} of 2" in done.err
         assert "venire store merge" in done.err
     parts = [asked(store) for store in stores]
     assert not parts[0] & parts[1]
-    assert not (parts[0] | parts[1]) & parts[2]
     assert all(parts)
-    assert parts[0] | parts[1] | parts[2] == asked(one)
+    assert parts[0] | parts[1] == asked(one)
     whole = tmp_path / "whole.duckdb"
     assert venire("store", "merge", *stores, "-o", whole).code == 0
     assert venire("store", "check", whole).code == 0

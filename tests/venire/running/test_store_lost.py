@@ -123,7 +123,7 @@ def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
         pytest.param("replaced", marks=pytest.mark.slow),
         pytest.param("moved away", marks=pytest.mark.slow),
         pytest.param("replaced with its log", marks=pytest.mark.slow),
-        "the journal",
+        pytest.param("the journal", marks=pytest.mark.slow),
         pytest.param("overwritten", marks=pytest.mark.slow),
         pytest.param("truncated", marks=pytest.mark.slow),
     ],

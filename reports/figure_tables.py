@@ -72,8 +72,8 @@ def _robustness(found: PerturbedJudges) -> list[FigureTable]:
     )
     title = f"Verdicts of {found.perturbed} of {found.judges} judges perturbed"
     note = (
-        "inconsistency: share of pairs of models that change order; F1: of finding those judges by an ability of 0 or "
-        "less"
+        "inconsistency: share of pairs of models that change order; F1: of finding those judges by an ability of "
+        f"{found.threshold:g} or less"
     )
     return [FigureTable(title, ("perturbation", "method", "inconsistency", "F1", "draws"), rows, (), (note,), 1)]
 
@@ -115,7 +115,8 @@ def _positions(found: RepeatedPositions) -> list[FigureTable]:
 
 
 def _people_order(found: PeopleOrder) -> list[FigureTable]:
-    named = [("all together", found.together), *found.judges.items()]
+    by_rule = ((f"together, {name}", one) for name, one in found.rivals.items())
+    named = [("all together", found.together), *by_rule, *found.judges.items()]
     rows = tuple(
         (
             name,

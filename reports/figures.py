@@ -33,6 +33,7 @@ from venire.ratings.pairwise.bradley_terry import m_elo
 from venire.ratings.pairwise.online import online_elo
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
 from venire.ratings.voting.kemeny import kemeny_young
+from venire.ratings.voting.rules import borda, copeland, minimax, ranked_pairs, schulze
 from venire.reports.comparison import options_for
 from venire.reports.json_values import OPTIONAL
 
@@ -41,9 +42,6 @@ _PREDICTED = ("elo", "m-elo", "am-elo")
 
 _SEEDS = range(10)
 """Draws of the judges whose verdicts are perturbed."""
-
-_THRESHOLD = 0.0
-"""Ability at or below which a judge counts as found."""
 
 _P = 0.05
 """Level of the test that a battle's winner hangs on the order shown."""
@@ -56,6 +54,9 @@ _CURVE_DRAWS = 50
 
 _FEWEST_IN_ORDER = 3
 
+_RIVALS = {"borda": borda, "copeland": copeland, "minimax": minimax, "ranked-pairs": ranked_pairs, "schulze": schulze}
+"""Rules of voting that Kemeny-Young's orders of single instructions are held beside."""
+
 _SECONDS = 1.0
 """Time limit for one order of all votes."""
 
@@ -64,15 +65,17 @@ _SECONDS = 1.0
 class Figures:
     """What is asked for beside a board; by default nothing.
 
-    `folds` of judgments, each predicted from the others; `steady`, the share of judges whose verdicts are perturbed;
-    `contrast`, two models, with `half_width` in Elo points; `positions`, the audit of battles shown several times in
-    each order; `people`, agreement of single instructions and of all with the reference, also of truncated rankings;
-    `ablation`, how judges' consistency predicts their Elo by number and kind of matchups;
-    `learning_curve`, how near the order by a share of the battles is to that by all, and to what is known.
+    `folds` of judgments, each predicted from the others; `steady`, the share of judges whose verdicts are
+    perturbed, of whom those with an ability of `threshold` or less (mean 1) count as found; `contrast`, two models,
+    with `half_width` in Elo points; `positions`, the audit of battles shown several times in each order; `people`,
+    agreement of single instructions and of all with the reference, also of truncated rankings; `ablation`, how
+    judges' consistency predicts their Elo by number and kind of matchups; `learning_curve`, how near the order by a
+    share of the battles is to that by all, and to what is known.
     """
 
     folds: int = 0
     steady: float = 0.0
+    threshold: float = 0.0
     contrast: tuple[str, str] | None = None
     half_width: float | None = None
     positions: bool = False
@@ -86,6 +89,12 @@ class Figures:
             raise InputError(f"folds is {self.folds}; give 2 or more, such as 5")
         if not 0.0 <= self.steady < 1.0:
             raise InputError(f"steady is {self.steady}; give the share of judges to perturb, such as 0.25")
+        if not 0.0 <= self.threshold < float("inf"):
+            raise InputError(f"threshold is {self.threshold}; give an ability of 0 or more, such as 0.2")
+        if self.threshold and not self.steady:
+            raise InputError(
+                "a threshold is that of judges found among perturbed ones: name their share (--steady 0.25)"
+            )
         if self.half_width is not None and self.contrast is None:
             raise InputError(
                 f"{setting('half_width')} is that of a contrast: name two models with {setting('contrast')}"
@@ -129,9 +138,13 @@ class PerturbedOrder:
 
 @dataclass(frozen=True, slots=True)
 class PerturbedJudges:
-    """What becomes of orders when the verdicts of a share of judges are perturbed."""
+    """What becomes of orders when the verdicts of a share of judges are perturbed.
+
+    A judge with an ability of `threshold` or less counts as found.
+    """
 
     share: float
+    threshold: float
     perturbed: int
     judges: int
     methods: tuple[PerturbedOrder, ...]
@@ -209,10 +222,14 @@ class TruncatedRanking:
 
 @dataclass(frozen=True, slots=True)
 class PeopleOrder:
-    """Rankings of all judges together and of each against the reference, and what shorter rankings lose."""
+    """Rankings of all judges together and of each against the reference, and what shorter rankings lose.
+
+    `together` is by Kemeny-Young, `rivals` by other rules of voting.
+    """
 
     models: int
     together: RankingAgreement
+    rivals: Mapping[str, RankingAgreement]
     judges: Mapping[str, RankingAgreement]
     best_judge: str | None
     lead: BoundedFigure | None
@@ -291,7 +308,7 @@ def figures_of(battles: Battles, method: str, options: Options, asked: Figures, 
         contrast = _contrast(rate(battles, method, plain), asked.contrast, asked.half_width, plain.level)
     return FigureResults(
         prediction=_prediction(battles, method, plain, asked.folds) if asked.folds else None,
-        robustness=_robustness(merge_selected(battles, plain), asked.steady, plain.seed) if asked.steady else None,
+        robustness=_robustness(merge_selected(battles, plain), asked, plain.seed) if asked.steady else None,
         contrast=contrast,
         positions=_positions(select_verdicts(battles, plain)) if asked.positions else None,
         people_order=_people_order(battles, plain, of.reference) if asked.people else None,
@@ -326,7 +343,7 @@ def _evaluated(name: str, found: Evaluation) -> PredictedBy:
     return PredictedBy(name, found.mse, found.auc, found.auc_decisive, found.log_loss, found.rows, found.missing)
 
 
-def _robustness(judgments: Judgments, share: float, seed: int) -> PerturbedJudges:
+def _robustness(judgments: Judgments, asked: Figures, seed: int) -> PerturbedJudges:
     """How far orders move, and whether judges are found, when some judges' verdicts are perturbed in four ways."""
     data = judgments.comparisons()
     fits: dict[str, Fit] = {
@@ -338,7 +355,7 @@ def _robustness(judgments: Judgments, share: float, seed: int) -> PerturbedJudge
     rows: list[PerturbedOrder] = []
     perturbed = 0
     for kind in get_args(Perturbation):
-        found = robustness(data, fits, share=share, kind=kind, seeds=seeds, thresholds=(_THRESHOLD,))
+        found = robustness(data, fits, share=asked.steady, kind=kind, seeds=seeds, thresholds=(asked.threshold,))
         perturbed = found.count
         rows += [
             PerturbedOrder(
@@ -351,7 +368,7 @@ def _robustness(judgments: Judgments, share: float, seed: int) -> PerturbedJudge
             )
             for row, name in enumerate(found.methods)
         ]
-    return PerturbedJudges(share, perturbed, len(judgments.judges), tuple(rows))
+    return PerturbedJudges(asked.steady, asked.threshold, perturbed, len(judgments.judges), tuple(rows))
 
 
 def _contrast(rated: Rated, models: tuple[str, str], half_width: float | None, level: float) -> ModelContrast:
@@ -465,12 +482,13 @@ def _people_order(battles: Battles, options: Options, reference: Mapping[str, fl
     ballots = select_verdicts(battles, options).ballots
     given = merge_selected(battles, options) if ballots is None else ballots
     aggregate = partial(kemeny_young, seconds=_SECONDS)
-    found = peer_agreement(given, reference, aggregate, level=options.level, seed=options.seed)
+    found = peer_agreement(given, reference, aggregate, rivals=_RIVALS, level=options.level, seed=options.seed)
     shared = len(found.together.models)
     cut = truncation(given, reference, range(1, shared), aggregate, level=options.level, seed=options.seed)
     return PeopleOrder(
         models=shared,
         together=_micro_macro(found.together),
+        rivals={name: _micro_macro(one) for name, one in found.rivals.items()},
         judges={name: _micro_macro(one) for name, one in found.judges.items()},
         best_judge=found.best_judge,
         lead=None if found.lead is None else _bounded(found.lead),

@@ -29,7 +29,7 @@ class PeerAgreement:
     `order` is computed from all votes at once and `overall` is its agreement with the ratings. `best_judge` has the
     highest median of all, and `lead` is how far the median of all together is above it, with an interval over
     instructions. The best judge is chosen on the same data, so the lead is biased downwards. Both are None without a
-    judge to choose.
+    judge to choose. `rivals` are peers together by other rules.
     """
 
     together: MicroMacro
@@ -38,6 +38,7 @@ class PeerAgreement:
     overall: Agreement
     best_judge: str | None
     lead: Coefficient | None
+    rivals: Mapping[str, MicroMacro]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,13 +61,15 @@ def peer_agreement(
     reference: Mapping[str, float],
     aggregate: Aggregate = kemeny_young,
     *,
+    rivals: Mapping[str, Aggregate] = {},
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
 ) -> PeerAgreement:
     """Compare the peers' positions with one rating per model: together by `aggregate`, and each judge alone.
 
-    A judge of pairs has positions where it judged all pairs of an instruction. Raises `InputError` as `micro_macro`.
+    `rivals` are other rules by name, by which peers are put together as well. A judge of pairs has positions where it
+    judged all pairs of an instruction. Raises `InputError` as `micro_macro`.
 
     >>> from venire.ratings import ballots, borda, peer_agreement
     >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
@@ -90,6 +93,7 @@ def peer_agreement(
         order=order,
         overall=_without_error(agreement(found, reference, level=level)),
         best_judge=best,
+        rivals={name: held(orders_by_instruction(rule, given)) for name, rule in rivals.items()},
         lead=None if best is None else _lead(together, judges[best], level, replicates, seed),
     )
 

@@ -221,6 +221,9 @@ class FigureOptions:
     steady: Annotated[
         float, _figures("--steady", help="Perturb the verdicts of this share of judges in four ways.")
     ] = 0.0
+    threshold: Annotated[
+        float, _figures("--threshold", help="Of --steady: judges of this ability or less count as found.")
+    ] = 0.0
     contrast: Annotated[
         tuple[str, str],
         _figures(

@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Flag, auto
+from functools import reduce
+from inspect import Parameter, Signature
+from operator import or_
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
@@ -90,6 +94,23 @@ class Table(BaseModel):
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         """Refuse a key that shards would drop, or that would make stored campaigns look changed."""
         cls.declared = {name: cls._declared(name, field) for name, field in cls.model_fields.items()}
+        cls.__signature__ = cls._shown()
+
+    @classmethod
+    def _shown(cls) -> Signature:
+        """The signature for help and hovering: plain types and defaults, under the names of Python."""
+        called = {name: python for python, name in cls.python_names.items()}
+        return Signature(
+            [
+                Parameter(
+                    called.get(name, name),
+                    Parameter.KEYWORD_ONLY,
+                    default=Parameter.empty if field.is_required() else _shown_default(field),
+                    annotation=_shown_type(field.annotation),
+                )
+                for name, field in cls.model_fields.items()
+            ]
+        )
 
     @classmethod
     def _declared(cls, name: str, field: FieldInfo) -> Declared:
@@ -119,6 +140,40 @@ class Table(BaseModel):
     def given(self) -> Mapping[str, Any]:
         """The keys that were written in Python, with plain values as a file would have them."""
         return self._given
+
+
+def _shown_type(annotation: Any) -> Any:
+    """A type without its checks; numbers are written as floats."""
+    if annotation is Decimal:
+        return float
+    kind, inner = get_origin(annotation), get_args(annotation)
+    if kind is Annotated:
+        return _shown_type(inner[0])
+    if kind in (Union, UnionType):
+        return reduce(or_, map(_shown_type, inner))
+    return annotation if kind in (None, Literal) else kind[tuple(map(_shown_type, inner))]
+
+
+def _shown_default(field: FieldInfo) -> Any:
+    """A default as it is written."""
+    return _Empty(field.default_factory) if field.default_factory else _plain_numbers(field.get_default())
+
+
+class _Empty(NamedTuple):
+    """A table whose keys all have their defaults, shown as it is written."""
+
+    table: Any
+
+    def __repr__(self) -> str:
+        return f"{self.table.__name__}()"
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain_numbers(part) for part in value]
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value
 
 
 def _as_written(value: object) -> Any:

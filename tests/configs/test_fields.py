@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from dataclasses import fields
 from fractions import Fraction
 from hashlib import blake2b
@@ -52,6 +54,20 @@ TABLES = [one for one in vars(schema).values() if isinstance(one, type) and issu
 def test_a_key_without_its_edition_or_a_rule_for_shards_is_refused_when_it_is_declared(known: Any, what: str) -> None:
     with pytest.raises(TypeError, match=rf"{what}\.hours: .*since when.*shards"):
         type(what, (BudgetLimits,), {"__annotations__": {"hours": int | None}, "hours": known, "__module__": __name__})
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_signature_of_a_table_is_what_a_user_writes(table: type[Table]) -> None:
+    shown = inspect.signature(table)
+    called = {name: python for python, name in table.python_names.items()}
+    assert list(shown.parameters) == [called.get(name, name) for name in table.model_fields]
+    assert not re.search("Annotated|Said|FieldInfo|Decimal|<", str(shown))
+
+
+def test_the_signature_of_a_judge_reads_plainly() -> None:
+    shown = str(inspect.signature(Judge))
+    for words in ("model: str,", "concurrency: int = 16", "timeout: float = 120", "base_url: str | None = None"):
+        assert words in shown
 
 
 def test_settings_that_stores_have_are_written_to_the_byte_as_they_were() -> None:

@@ -46,6 +46,7 @@ from venire.ratings.diagnostics.accuracy import (
     preference_shift,
     rate_by_kind,
 )
+from venire.ratings.diagnostics.changes import rating_changes
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.influence import influence, smallest_removal
 from venire.ratings.diagnostics.lack_of_fit import lack_of_fit, with_lack_of_fit
@@ -217,6 +218,7 @@ __all__ = [
     "ranking",
     "rao_kupper",
     "rate_by_kind",
+    "rating_changes",
     "rating_drift",
     "rating_path",
     "reliability",

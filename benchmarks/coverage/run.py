@@ -16,7 +16,7 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Field, Graded, Judging, Labelling, Panel, Scored, judge_of
+from worlds import Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, judge_of
 
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
@@ -24,6 +24,7 @@ from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.data.comparisons import comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.diagnostics.accuracy import direct_accuracy
+from venire.ratings.diagnostics.changes import rating_changes
 from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
@@ -158,6 +159,13 @@ def of_ability(judges: int, battles: int, rng: np.random.Generator) -> float:
     return float(np.mean(np.abs(found.ability - truth) <= 1.959964 * found.ability_se))
 
 
+def of_changes(world: Rejudged, instructions: int, named: bool, rng: np.random.Generator) -> float:
+    """Changes of the models that did not change: whether none of them is `named`, or the share of rows that hold 0."""
+    found = rating_changes(*world.draw(instructions, rng), level=LEVEL)
+    same = [row for code, row in enumerate(found.models) if not (world.better and code == world.moved)]
+    return float(not any(row.changed for row in same) if named else np.mean([row.lo <= 0.0 <= row.hi for row in same]))
+
+
 def cells() -> Iterator[Cell]:
     """All cells, by interval."""
     for decisive in (False, True):
@@ -223,6 +231,16 @@ def cells() -> Iterator[Cell]:
                     f"{what}, {pairs} x {INSTRUCTIONS} instructions",
                     partial(of_pairs, field, design, asked, fitted),
                 )
+    for named in (False, True):
+        interval = "no model named that did not change" if named else "change of a rating"
+        for models, instructions in ((3, 30), (6, 12), (6, 30), (12, 60)):
+            for world, what in (
+                (Rejudged(models), "the same instructions anew"),
+                (Rejudged(models, other=True), "other instructions"),
+                *((Rejudged(models, better=better), f"one model {better} better") for better in (0.3, 1.0)),
+            ):
+                size = f"{models} models x {instructions} instructions, {what}"
+                yield Cell(interval, size, partial(of_changes, world, instructions, named))
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from scipy.special import expit, ndtri
 from venire.arena.battles import Battles
 from venire.ratings.data.battles import battles
 from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
@@ -264,3 +265,55 @@ class Field:
         wins = self.lapse + (1.0 - 2.0 * self.lapse) * p
         np.fill_diagonal(wins, 0.0)
         return np.asarray(bradley_terry_wins(wins, [str(code) for code in range(self.models)]).elo)
+
+
+@dataclass(frozen=True)
+class Rejudged:
+    """Completions judged twice, by judges who notice more or less, like the first place and call what is close a tie.
+
+    The quality of a completion is its model's strength and what it made of the instruction; each order of each judge
+    adds logistic noise. The second time `better` is added to the completions of the model in the middle, and the
+    instructions are the same or `other` ones.
+    """
+
+    models: int = 6
+    other: bool = False
+    better: float = 0.0
+    judges: int = 2
+    unlike: float = 0.7
+
+    @property
+    def moved(self) -> int:
+        """The model that is better the second time, where any is."""
+        return self.models // 2
+
+    def draw(self, instructions: int, rng: np.random.Generator) -> tuple[Comparisons, Comparisons]:
+        """The judgments of the first time and of the second."""
+        written = self._written(instructions, rng)
+        again = self._written(instructions, rng) if self.other else written.copy()
+        again[self.moved] += self.better
+        return self._judged(written, 0, rng), self._judged(again, instructions if self.other else 0, rng)
+
+    def _written(self, instructions: int, rng: np.random.Generator) -> Floats:
+        strength = np.sort(np.linspace(0.0, 1.8, self.models) ** 1.5)
+        return strength[:, None] + self.unlike * rng.normal(size=(self.models, instructions))
+
+    def _judged(self, written: Floats, first: int, rng: np.random.Generator) -> Comparisons:
+        pair, item, judge, order = np.indices(
+            (self.models * (self.models - 1) // 2, written.shape[1], self.judges, 2)
+        ).reshape(4, -1)
+        a, b = (side[pair] for side in np.triu_indices(self.models, 1))
+        taste = (0.8 + 0.5 * judge) * (written[a, item] - written[b, item]) + 0.3 * (0.5 - order)
+        taste = taste + rng.logistic(size=taste.shape)
+        y = np.where(np.abs(taste) < 0.3, 0.5, (taste > 0.0).astype(float))
+        names = [f"m{code:02}" for code in range(self.models)]
+        return merge_orders(
+            battles(
+                [names[code] for code in a],
+                [names[code] for code in b],
+                y,
+                judge=judge,
+                instruction=[f"i{code + first:04}" for code in item],
+                swapped=order == 1,
+            )
+        ).comparisons()

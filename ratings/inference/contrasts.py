@@ -59,6 +59,25 @@ class JointErrors:
         """Half the width of a two-sided interval of one difference, in standard errors."""
         return float(student.ppf(0.5 + level / 2.0, self.degrees))
 
+    def error(self, weights: Matrix) -> Vector:
+        """Standard errors (contrasts,) of contrasts (contrasts, m) in logits; NaN where one is missing, as above."""
+        variance = np.einsum("ij,jk,ik->i", weights, self.covariance, weights)
+        own = weights**2 @ np.diagonal(self.covariance)
+        unknown = (own > 0.0) & (variance <= _NO_ERROR * own)
+        return np.asarray(np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0))))
+
+    def critical(self, weights: Matrix, level: float) -> float:
+        """The quantile at `level` of the largest ratio of contrasts (contrasts, m) to their errors, by the draws.
+
+        Never less than for one contrast; those without an error are left out.
+        """
+        single, se = self.quantile(level), self.error(weights)
+        known = se > 0.0
+        if not known.any() or not len(self.errors):
+            return single
+        scaled = weights[known] / se[known, None]
+        return max(single, self.largest(np.abs(self.errors @ scaled.T).max(axis=1), level))
+
     def largest(self, ratios: Vector, level: float) -> float:
         """The quantile at `level` of the largest ratios (draws,): infinite where endless replicates reach to it."""
         if not self.endless:
@@ -155,14 +174,8 @@ def simultaneous(
     1
     """
     found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
-    single = found.quantile(level)
-    each = [_contrast(ratings, found, chosen, level, single) for chosen in contrasts]
-    se = np.array([one.se / POINTS_PER_LOGIT for one in each])
-    known = se > 0.0
-    critical = single
-    if known.any() and len(found.errors):
-        weights = np.stack([_weights(ratings, found, chosen) for chosen in contrasts])[known] / se[known, None]
-        critical = max(single, found.largest(np.abs(found.errors @ weights.T).max(axis=1), level))
+    weights = np.array([_weights(ratings, found, chosen) for chosen in contrasts]).reshape(-1, len(found.known))
+    critical = found.critical(weights, level)
     wide = tuple(_contrast(ratings, found, chosen, level, critical) for chosen in contrasts)
     return Simultaneous(critical, level, wide)
 
@@ -255,12 +268,8 @@ def _contrast(
 ) -> Contrast:
     weights = _weights(ratings, found, coefficients)
     estimate = float(weights @ found.logits)
-    variance = float(weights @ found.covariance @ weights)
-    own = float(weights**2 @ np.diagonal(found.covariance))
-    if own > 0.0 and variance <= _NO_ERROR * own:
-        se, above = math.nan, math.nan
-    else:
-        se = math.sqrt(max(variance, 0.0))
+    se, above = float(found.error(weights[None])[0]), math.nan
+    if not math.isnan(se):
         above = float(student.cdf(estimate / se, found.degrees)) if se else float(np.heaviside(estimate, 0.5))
     middle, error = POINTS_PER_LOGIT * estimate, POINTS_PER_LOGIT * se
     half = reach * error if error else 0.0

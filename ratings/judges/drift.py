@@ -17,15 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
-from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.clustered import ClusteredMean, clustered_error
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.data.validation import float_array
-from venire.ratings.diagnostics.influence import FirstOrderEffects, first_order_effects, rated_together
+from venire.ratings.diagnostics.changes import rating_changes
 from venire.ratings.judges.matchups import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.components import restrict_models
 
 _HABITS = ("readable", "first place", "ties", "agreement")
 """Shares: readable verdicts; decisive verdicts for the first place and for the better rated model; ties."""
@@ -63,12 +61,14 @@ class Drift:
 class RatingDrift:
     """Ratings from the late half of each judge's verdicts minus those from the early half, for the most changed model.
 
-    `points` is in Elo points with its standard error `se`, over `clusters` clusters; `leaders` lead early and late.
+    `points` is in Elo points with its standard error `se`, beside the models that did not change, over `clusters`
+    clusters; `changed` takes account of all `models`. `leaders` lead early and late.
     """
 
     model: str
     points: float
     se: float
+    changed: bool
     leaders: tuple[str, str]
     models: int
     clusters: int
@@ -106,10 +106,11 @@ def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[flo
     return tuple(sorted(found, key=lambda one: (one.judge, _HABITS.index(one.habit), one.cut)))
 
 
-def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDrift:
+def rating_drift(battles: Battles, seconds: ArrayLike | None = None, *, level: float = 0.95) -> RatingDrift:
     """Compare ratings from each judge's early half with those from its late half; arguments as in `drift`.
 
-    The two orders of a battle are merged, at the mean of their times, so position effects cancel. Raises `InputError`
+    They are compared as by `rating_changes`, at `level`. The two orders of a battle are merged, at the mean of their
+    times, so position effects cancel. Raises `InputError`
     where the halves rate fewer than two models in common, for too few instructions, and as `merge_orders` does.
 
     >>> from venire.ratings import battles, rating_drift
@@ -130,14 +131,23 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
         mine = np.flatnonzero(judgments.judge == code)
         late[mine] = _rank(when[mine]) >= 0.5 * len(mine)
     data = judgments.comparisons()
-    halves = [data.select(side) for side in (~late, late)]
-    common = _common(halves)
-    found = _compared([first_order_effects(restrict_models(half, common)) for half in halves])
-    if found.clusters < max(_MIN_VERDICTS, found.models + 1):
+    found = rating_changes(data.select(~late), data.select(late), level=level)
+    clusters, models = sum(found.clusters) - found.shared, found.models
+    if clusters < max(_MIN_VERDICTS, len(models) + 1):
         raise InputError(
-            f"{found.clusters} instructions for {found.models} models: too few to tell a change of ratings from chance"
+            f"{clusters} instructions for {len(models)} models: too few to tell a change of ratings from chance"
         )
-    return found
+    most = max(models, key=lambda row: (row.changed, round(abs(row.change), 9)))
+    early, after = (max(models, key=lambda row: round(getattr(row, side), 6)) for side in ("before", "now"))
+    return RatingDrift(
+        model=most.model,
+        points=most.change,
+        se=most.se,
+        changed=most.changed,
+        leaders=(early.model, after.model),
+        models=len(models),
+        clusters=clusters,
+    )
 
 
 def _timed(battles: Battles, seconds: ArrayLike | None) -> tuple[Battles, Vector]:
@@ -216,51 +226,3 @@ def _comparisons(rows: Battles) -> Comparisons:
     return Comparisons(
         rows.models, rows.model_a, rows.model_b, outcomes(rows.label, rows.outcome), rows.weight, *cluster
     )
-
-
-def _common(halves: list[Comparisons]) -> list[int]:
-    """Codes of the models that both halves rate together."""
-    names = set(halves[0].models)
-    while True:
-        codes = [code for code, name in enumerate(halves[0].models) if name in names]
-        inside = [set(rated_together(restrict_models(half, codes)).models) for half in halves]
-        both = inside[0] & inside[1]
-        if both == names:
-            break
-        names = both
-    if len(names) < 2:
-        raise InputError("the early and the late verdicts rate no two models in common: their ratings do not compare")
-    return codes
-
-
-def _compared(found: list[FirstOrderEffects]) -> RatingDrift:
-    early, late = found
-    gaps = late.ratings.logits - early.ratings.logits
-    size = len(gaps)
-    gaps = gaps - gaps.mean()
-    errors = np.zeros(size)
-    clusters = 0
-    for code in range(size):
-        contrast = np.full(size, -1.0 / size)
-        contrast[code] += 1.0
-        errors[code], clusters = _error(found, contrast)
-    most = int(np.argmax(np.round(np.abs(gaps), 10)))
-    leaders = early.ratings.order[0], late.ratings.order[0]
-    return RatingDrift(
-        model=early.ratings.models[most],
-        points=float(POINTS_PER_LOGIT * gaps[most]),
-        se=float(POINTS_PER_LOGIT * errors[most]),
-        leaders=leaders,
-        models=size,
-        clusters=clusters,
-    )
-
-
-def _error(found: list[FirstOrderEffects], contrast: Vector) -> tuple[float, int]:
-    """Error of the difference late minus early, whose rows share instructions."""
-    row_effects = np.concatenate([-found[0].rows(contrast), found[1].rows(contrast)])
-    units = [one.data.cluster for one in found]
-    if units[0] is None or units[1] is None:
-        return float(np.sqrt(row_effects @ row_effects)), len(row_effects)
-    names, code = np.unique(np.concatenate([units[0], units[1]]), return_inverse=True)
-    return clustered_error(row_effects, code, len(names)), len(names)

@@ -58,7 +58,7 @@ def check_drift(case: Case) -> CheckResult:
     timed = "in time" if case.seconds is not None else "from the first rows to the last"
     found = drift(case.battles, case.seconds)
     try:
-        ratings: RatingDrift | None = rating_drift(case.battles, case.seconds)
+        ratings: RatingDrift | None = rating_drift(case.battles, case.seconds, level=_LEVEL)
         why = None
     except VenireError as error:
         ratings, why = None, str(error)
@@ -245,8 +245,7 @@ def _drifted(one: Drift) -> float:
 
 
 def _moved_clearly(found: RatingDrift) -> bool:
-    beyond = critical_value(found.models, found.clusters, _LEVEL)
-    return abs(found.points) >= DRIFT_POINTS and abs(found.points) > beyond * found.se
+    return found.changed and abs(found.points) >= DRIFT_POINTS
 
 
 def _drift_sentence(most: Drift | None, ratings: RatingDrift | None, habits: bool, moved: bool, timed: str) -> str:

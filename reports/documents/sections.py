@@ -117,7 +117,7 @@ def _changes(changes: Mapping[str, Any] | None) -> Iterator[Block]:
     if not changes:
         return
     rows = changes["models"]
-    yield Paragraph(clipped(changes["says"], 1200))
+    yield Paragraph(clipped(changes["says"], 1500))
     yield TextTable(
         [
             Column("model", [_name(row["model"]) for row in rows]),
@@ -125,6 +125,7 @@ def _changes(changes: Mapping[str, Any] | None) -> Iterator[Block]:
             Column("now", [elo(row["now"]) for row in rows]),
             Column("difference", ["–" if row["change"] is None else f"{row['change']:+.0f}" for row in rows]),
             Column("interval", _ends(rows, write="+.0f")),
+            Column("", ["changed" if row["changed"] else "" for row in rows]),
         ],
         label="Changes",
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -282,26 +283,35 @@ def test_rate_writes_the_report_of_the_board_that_it_shows(venire: Venire, table
     assert venire("rate", table, "--compare", "--report", out).code == 2
 
 
-def test_differences_have_intervals_and_none_is_called_a_change(venire: Venire, table: Path, tmp_path: Path) -> None:
-    head, *lines = table.read_text(encoding="utf-8").splitlines()
-    other = tmp_path / "other.csv"
-    turned = [line.replace("model_a", "x").replace("model_b", "model_a").replace("x", "model_b") for line in lines]
-    other.write_text("\n".join([head, *turned]) + "\n", encoding="utf-8")
-    same = venire("report", table, "--against", table, "--format", "json").json()["changes"]["models"]
-    assert [one["change"] for one in same] == [0.0, 0.0, 0.0]
-    assert all(one["lo"] < 0 < one["hi"] for one in same)
-    document = venire("report", table, "--against", other, "--format", "json").json()
+def test_a_model_that_changed_is_named_and_those_beside_it_are_not(venire: Venire, tmp_path: Path) -> None:
+    """Both files judge the same instructions anew; in the second, pine is better."""
+    paths, rng = [tmp_path / "before.csv", tmp_path / "now.csv"], Random(7)
+    names = ("ash", "elm", "oak", "pine", "yew")
+    for path, better in zip(paths, (0.0, 0.35), strict=True):
+        lines = ["model_a,model_b,winner,judge,instruction_id"]
+        for number in range(60):
+            for a, b in combinations(range(5), 2):
+                share = 0.6 + better * ((a == 3) - (b == 3))
+                lines.append(f"{names[a]},{names[b]},{'model_a' if rng.random() < share else 'model_b'},j,q{number}")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    earlier, later = paths
+    same = venire("report", earlier, "--against", earlier, "--format", "json").json()["changes"]
+    assert all((row["change"], row["lo"], row["hi"], row["changed"]) == (0, 0, 0, False) for row in same["models"])
+    assert same["instructions"] == {"before": 60, "now": 60, "shared": 60}
+    document = venire("report", later, "--against", earlier, "--format", "json").json()
     changes = document["changes"]
-    assert next(one["change"] for one in changes["models"] if one["model"] == "oak") > 100
-    for told in ("no test of change", "the same instructions", "one model at a time", "moves the others"):
-        assert told in changes["says"]
+    assert [row["model"] for row in changes["models"] if row["changed"]] == ["pine"]
+    pine = changes["models"][0]
+    assert pine["change"] > 100.0
+    assert pine["lo"] > 0.0
+    assert pine["now"] - pine["before"] == pytest.approx(pine["change"])
+    for said in ("Changed beyond chance: pine", "60 instructions judged in both", "at most 5%", "one model at a time"):
+        assert said in changes["says"]
     page, text = report_html(document), report_markdown(document)
     assert "Differences" in Read(page).headings
-    assert "## Differences" in text
     for written in (page[page.index('id="changes"') :][:3000], text[text.index("## Differences") :][:3000]):
-        assert "beyond chance" not in written
-        assert "no test of change" in written
-    assert venire("report", table, "--against-campaign", "x").code == 2
+        assert "Changed beyond chance: pine" in written
+    assert venire("report", earlier, "--against-campaign", "x").code == 2
 
 
 def test_a_judge_that_is_a_coin_is_said_beside_the_headline_on_every_road(venire: Venire, tmp_path: Path) -> None:

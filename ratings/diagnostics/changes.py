@@ -1,0 +1,258 @@
+"""Changes of ratings from one table of comparisons to another: which models changed, beside those that did not.
+
+Ratings are about a mean, so two boards alone say only that models moved apart. Changes are counted from the mean change
+of a reference: the models that are not told apart from one another by their changes, whose ratings thus put both boards
+on one scale. Such a scale is purified step by step, as that of the items of two tests is (Kopf, Zeileis and Strobl
+2015, *Anchor selection strategies for DIF analysis*).
+
+The tables are fitted as one: the scores of both are summed by instruction (the sandwich of the stacked equations), so
+that instructions that were judged in both are paired. Where different pairs were asked, the lack of fit between pairs
+is part of the errors; where the same were, it cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.validation import check_level, check_seed
+from venire.ratings.diagnostics.influence import FirstOrderEffects, first_order_effects, rated_together
+from venire.ratings.diagnostics.lack_of_fit import lack_of_fit
+from venire.ratings.inference.contrasts import JointErrors, joint_errors
+from venire.ratings.pairwise.components import restrict_models
+
+_DRAWS = 4_000
+"""Draws of the largest of several errors: its quantile is known within 0.03 standard errors."""
+
+_MAX_MODELS = 500
+"""Models beyond which pairs are too many to look at for their lack of fit."""
+
+_NO_SCATTER = 1e-12
+"""Effect of an instruction on a rating, as a share of that of a row, which is nothing but rounding."""
+
+_MIN_VARIANCE = 0.1
+"""Share of the mean variance that any model has at least, so that no single one is the whole reference."""
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RatingChange:
+    """The change of a model beside the reference, in Elo points.
+
+    `before` is its rating about the mean of all models, and `now` is on the same scale: that on which the reference did
+    not move. `lo` and `hi` bound the `change` of this model alone, NaN like its `se` where no error is known; `changed`
+    is a decision about all models together. `reference` states whether the model is part of the reference: one that is
+    neither moved apart from the others, but not so clearly that it and no other must have changed.
+    """
+
+    model: str
+    before: float
+    now: float
+    change: float
+    se: float
+    lo: float
+    hi: float
+    changed: bool
+    reference: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RatingChanges:
+    """The changes of all `models` that both tables rate together, sorted by name, with intervals of `level`.
+
+    The probability that any unchanged model is called changed is at most 1 - `level`, as long as most models did not
+    change. `clusters` are the instructions of each table (rows, where it names none), `shared` are in both.
+    """
+
+    models: tuple[RatingChange, ...]
+    level: float
+    clusters: tuple[int, int]
+    shared: int
+
+
+def rating_changes(before: Comparisons, now: Comparisons, *, level: float = 0.95, seed: int = 0) -> RatingChanges:
+    """Compare Bradley-Terry ratings of two tables; clusters (instructions) of one name in both are one cluster.
+
+    Raises `InputError` where the tables rate fewer than two models in common, and for impossible numbers.
+
+    >>> from venire.ratings import comparisons, rating_changes
+    >>> rng = np.random.default_rng(0)
+    >>> a, b, item = np.array([(0, 1, k) for k in range(40)] + [(1, 2, k) for k in range(40)]).T
+    >>> tables = [comparisons(a, b, (rng.random(80) < 0.6).astype(float), cluster=item) for _ in range(2)]
+    >>> found = rating_changes(*tables)
+    >>> found.shared, [row.changed for row in found.models]
+    (40, [False, False, False])
+    """
+    check_level(level)
+    check_seed(seed)
+    effects = [first_order_effects(table) for table in _common(before, now)]
+    moved, clusters, shared = _moved(effects)
+    joint = joint_errors(moved, draws=_DRAWS, seed=seed, level=level)
+    changed = apart = np.zeros(len(moved.models), dtype=np.bool_)
+    if known := len(joint.known) > 0:
+        changed, apart = (_taken_out(moved, joint, level, surely=surely) for surely in (True, False))
+    reference = np.ones_like(changed) if changed.all() else ~(changed | apart)
+    weights = _contrasts(moved, reference)
+    change = POINTS_PER_LOGIT * (weights @ moved.logits)
+    se = POINTS_PER_LOGIT * joint.error(weights) if known else np.full(len(change), np.nan)
+    half = np.where(se > 0.0, joint.quantile(level), 0.0) * se
+    elo = effects[0].ratings.elo
+    columns = (elo, elo + change, change, se, change - half, change + half, changed, reference)
+    rows = zip(moved.models, *(column.tolist() for column in columns), strict=True)
+    return RatingChanges(tuple(RatingChange(*row) for row in rows), level, clusters, shared)
+
+
+def _common(before: Comparisons, now: Comparisons) -> list[Comparisons]:
+    """The rows of each table among the models that both rate together, coded alike."""
+    tables, names = [before, now], set(before.models) & set(now.models)
+    while True:
+        order = sorted(names)
+        tables = [restrict_models(one, [one.models.index(name) for name in order]) for one in tables]
+        kept = set(rated_together(tables[0]).models) & set(rated_together(tables[1]).models)
+        if kept == names:
+            break
+        names = kept
+    if len(names) < 2:
+        raise InputError("the two rate no two models in common by wins both ways: their ratings do not compare")
+    return tables
+
+
+def _moved(effects: list[FirstOrderEffects]) -> tuple[Ratings, tuple[int, int], int]:
+    """The differences of ratings (in an arbitrary common shift) with their joint errors, and the clusters behind them.
+
+    Degrees of freedom are those of the table with fewer clusters.
+    """
+    before, now = effects
+    named = [_clusters(one.data, side) for side, one in zip(("before", "now"), effects, strict=True)]
+    names, code = np.unique(np.concatenate(named), return_inverse=True)
+    codes = np.split(code.astype(np.int32), [len(named[0])])
+    first, second = (np.bincount(one, minlength=len(names)) > 0 for one in codes)
+    clusters, shared = (int(first.sum()), int(second.sum())), int((first & second).sum())
+    pulled = now.units(codes[1], len(names)) - before.units(codes[0], len(names))
+    gap, size = now.ratings.logits - before.ratings.logits, len(now.ratings.models)
+    covariance = pulled.T @ pulled * (len(names) / max(len(names) - 1, 1))
+    degrees = max(min(clusters) - 1.0, 1.0)
+    scatter = float(np.abs(pulled).max(initial=0.0)) > _NO_SCATTER * float(np.abs(now.bread).max())
+    if min(clusters) < 2 or not (scatter or np.ptp(gap) == 0.0):
+        covariance = np.full((size, size), np.nan)
+    elif 2 < size <= _MAX_MODELS:
+        added, more = _lack_of_fit(before, now)
+        own, extra = float(np.trace(covariance)), float(np.trace(added))
+        if extra > 0.0:
+            degrees = (own + extra) ** 2 / (own**2 / degrees + extra**2 / more)
+            covariance = covariance + added
+    moved = Ratings(
+        method="change of ratings",
+        models=now.ratings.models,
+        logits=gap,
+        battles=now.ratings.battles,
+        covariance=covariance,
+        errors="cluster",
+        degrees=degrees,
+    )
+    return moved, clusters, shared
+
+
+def _clusters(data: Comparisons, side: str) -> NDArray[np.str_]:
+    """The name of each row's cluster (rows,); without clusters each row is one, of this table alone."""
+    if data.cluster is None:
+        return np.char.add(f"{side} ", np.arange(len(data)).astype(str))
+    return np.array(data.clusters, dtype=str)[data.cluster]
+
+
+def _lack_of_fit(before: FirstOrderEffects, now: FirstOrderEffects) -> tuple[Matrix, int]:
+    """What effects of pairs, the same in both tables, add to the errors of the differences; and its degrees of freedom.
+
+    Effects move ratings by the pairs that were asked: as much in both tables where these are the same.
+    """
+    found = [lack_of_fit(one.data, one.ratings.logits) for one in (before, now)]
+    degrees = np.array([one.degrees if np.isfinite(one.spread) else 0 for one in found])
+    total = int(degrees.sum())
+    size = len(now.ratings.models)
+    if not total:
+        return np.zeros((size, size)), 0
+    variance = float(degrees @ np.nan_to_num([one.spread for one in found]) ** 2) / total
+    pulls = _pair_pulls(now) - _pair_pulls(before)
+    return np.asarray(variance * pulls @ pulls.T), total
+
+
+def _pair_pulls(effects: FirstOrderEffects) -> Matrix:
+    """How far the effect of each pair (models, pairs) moves each rating, to first order."""
+    logits, wins = effects.ratings.logits, effects.data.wins
+    gap = logits[wins.first] - logits[wins.second]
+    information = np.zeros((len(logits), len(logits)))
+    information[wins.first, wins.second] = (wins.won + wins.lost) * expit(gap) * expit(-gap)
+    first, second = np.triu_indices(len(logits), 1)
+    return np.asarray((effects.bread[:, first] - effects.bread[:, second]) * information[first, second])
+
+
+def _quasi_variances(moved: Ratings) -> Vector:
+    """Variances (models,) whose sums are, by least squares, those of the differences of two models.
+
+    They do not depend on the gauge: Firth and de Menezes 2004, *Quasi-variances*.
+    """
+    assert moved.covariance is not None
+    variance = np.diagonal(moved.covariance)
+    size = len(variance)
+    if not np.isfinite(variance).all():
+        return np.ones(size)
+    sums = size * variance + variance.sum() - 2.0 * moved.covariance.sum(axis=1)
+    if size == 2:
+        return np.full(2, max(sums[0] / 2.0, 1e-300))
+    found = (sums - sums.sum() / (2.0 * (size - 1))) / (size - 2)
+    return np.asarray(np.maximum(found, max(_MIN_VARIANCE * float(found.mean()), 1e-300)))
+
+
+def _contrasts(moved: Ratings, inside: NDArray[np.bool_]) -> Matrix:
+    """Coefficients (models, models) of each model less the mean of those `inside`, weighted by their precision.
+
+    With these weights the largest expected ratio is that of the model that did change, however uneven errors are.
+    """
+    precision = np.where(inside, 1.0 / _quasi_variances(moved), 0.0)
+    return np.asarray(np.eye(len(inside)) - precision / precision.sum())
+
+
+def _taken_out(moved: Ratings, joint: JointErrors, level: float, *, surely: bool) -> NDArray[np.bool_]:
+    """Which models (models,) are apart from the mean of the others, taken out one at a time, the clearest first.
+
+    One that changed pulls a mean that it is part of, and makes others look as if they had changed the other way. So
+    what is `surely` apart is so whichever single other model is left out of that mean too. The others stay more than
+    half of all models: no model can be said to have changed beside a minority.
+    """
+    inside = np.ones(len(moved.models), dtype=np.bool_)
+    while inside.all() or inside.sum() > len(inside) // 2 + 1:
+        ratio, beyond = _ratios(moved, joint, inside, level)
+        for code in np.flatnonzero(inside) if surely and inside.sum() > 2 else ():
+            if not beyond.any():
+                break
+            others = inside.copy()
+            others[code] = False
+            beyond &= _ratios(moved, joint, others, level)[1] | ~others
+        if not beyond.any():
+            break
+        inside[np.argmax(np.where(beyond, ratio, 0.0))] = False
+        if inside.sum() < 2:  # of two models that moved apart nobody can say which one did
+            return np.ones_like(inside)
+    return ~inside
+
+
+def _ratios(
+    moved: Ratings, joint: JointErrors, inside: NDArray[np.bool_], level: float
+) -> tuple[Vector, NDArray[np.bool_]]:
+    """Each change beside the mean of those `inside` over its error (models,), and which are beyond chance.
+
+    Chance is the largest ratio of all `inside`.
+    """
+    weights = _contrasts(moved, inside)
+    se = joint.error(weights)
+    ratio = np.abs(np.divide(weights @ moved.logits, se, out=np.zeros_like(se), where=se > 0.0))
+    return ratio, inside & (ratio > joint.critical(weights[inside], level))

@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.arena.wording import plain
 from venire.pages.charts import drawer, picture
 from venire.reports.board.board import Board
-from venire.reports.charts import CHART_KINDS
+from venire.reports.plots import CHARTS
 
 
 def write_figures(board: Board, folder: Path) -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def write_figures(board: Board, folder: Path) -> tuple[str, ...]:
     if missing := [package for module, package in _NEEDED.items() if find_spec(module) is None]:
         raise InputError(f"figures need {', '.join(missing)}: pip install 'venire[report]'")
     made: dict[str, str] = {}
-    for kind in CHART_KINDS:
+    for kind in CHARTS:
         with suppress(InputError):  # it has no data for this kind
             made[kind] = board.plot(kind).to_json(indent=None)
     try:

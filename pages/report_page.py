@@ -11,12 +11,11 @@ from typing import Any
 from markupsafe import Markup
 
 from venire.pages.bars import axis, bar, scale, win_matrix
-from venire.pages.planes import PlaneAxis, plane, steps
 from venire.pages.rendering import render
 from venire.reports.documents.rows import rank_range
 from venire.reports.documents.sections import report_sections
 from venire.reports.markdown import markdown, plain_markdown
-from venire.reports.numbers import dollars, elo, number
+from venire.reports.plots import report_planes
 from venire.reports.texts import clipped, name, visible
 
 MAX_MATRIX = 60
@@ -44,8 +43,7 @@ def report_html(document: Mapping[str, Any]) -> str:
         "has_reference": any(one.get("reference") is not None for one in rows),
         "axis": None if ends is None else axis(*ends),
         "matrix": win_matrix(rows[:MAX_MATRIX], board["seen"]) if board["seen"] else [],
-        "costs": None if document["contestants"] is None else cost_points(document["contestants"]),
-        "rated_judges": None if document["judge_ratings"] is None else judge_points(document["judge_ratings"]),
+        "planes": report_planes(document),
         "words": _by_word((document["audit"] or {}).get("findings", ())),
         "level": f"{100 * (board['diagnostics'].get('level') or 0.95):g}",
     }
@@ -61,26 +59,8 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     return "\n\n".join((*parts, markdown(report_sections(document), shown=visible))) + "\n"
 
 
-def judge_points(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The picture of judges: how consistent each is, and how it is rated as a model."""
-    across = PlaneAxis("consistency", "corrected", "consistency_lo", "consistency_hi", _hundredths, room=0.02)
-    up = PlaneAxis(f"Elo {found['ratings']}", "elo", "lo", "hi", elo, room=20.0)
-    return plane(found["judges"], "judge", across, up)
-
-
-def _hundredths(value: float) -> str:
-    return number(value, 2)
-
-
 def _by_word(findings: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     found: dict[str, list[Mapping[str, Any]]] = {"worry": [], "unsure": [], "fine": [], "not made": []}
     for one in findings:
         found.setdefault(one["word"], []).append(one)
     return found
-
-
-def cost_points(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The picture of quality against cost: models on a logarithmic scale of costs, and the frontier in steps."""
-    across = PlaneAxis("cost of a completion", "nano", "nano_lo", "nano_hi", dollars, room=0.1, logarithmic=True)
-    found = plane(rows, "model", across, PlaneAxis("Elo", "elo", "lo", "hi", elo, room=20.0), first="frontier")
-    return found | {"path": steps([one for one in found["points"] if one["frontier"]], found["right"])}

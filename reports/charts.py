@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 from venire.arena.errors import InputError
 from venire.arena.wording import plain
@@ -19,21 +20,10 @@ from venire.arena.wording import plain
 Row = Mapping[str, Any]
 _Given = ParamSpec("_Given")
 
-CHART_KINDS = (
-    "leaderboard",
-    "matrix",
-    "intervals",
-    "judges",
-    "reliability",
-    "position",
-    "cost",
-    "learning",
-    "calibration",
-)
-"""What `plot` takes; each object draws those that it has data for."""
+Theme = Literal["light", "dark"]
+"""What charts of pages are drawn in; those for notebooks and papers are light, on white."""
 
-_MARK, _OTHER, _FAINT, _BAND, _RULE = "#2a5db0", "#b4552d", "#5b6775", "#eef2f8", "#9aa5b1"
-_INK = "#1d2733"
+_MARK, _OTHER, _FAINT, _INK, _BAND, _RULE = "#2a5db0", "#b4552d", "#5b6775", "#1d2733", "#eef2f8", "#9aa5b1"
 _COLOURS = (_MARK, _OTHER, "#2f7d5b", "#8b3a8f", "#c58b17", "#4a7c99", "#a3264a", "#7a6a55", "#6a4fb0", "#5b6775")
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """Fonts of one width: letters are measured where a chart is drawn, and a file of it is shown elsewhere."""
@@ -44,26 +34,21 @@ _LETTERS = 13
 """Pixels between two labels that stand above one another."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChartKind:
-    """One kind of chart of an object: why it has no data for it (None: it has), and the function that draws it."""
-
-    missing: Callable[[], str | None]
-    draw: Callable[[], Any]
-
-
-def draw_kind(what: str, kind: str, kinds: Mapping[str, ChartKind]) -> Any:
-    """The altair chart of a kind. Raises InputError where `what` has no data for it, naming the kinds that it draws."""
-    reason = f"there is no chart {kind!r}" if kind not in CHART_KINDS else f"{what} has no {kind} chart"
-    if kind in kinds:
-        try:
-            if (why := kinds[kind].missing()) is None:
-                return kinds[kind].draw()
-        except InputError as error:
-            why = str(error)
-        reason += f": {why}"
-    able = [name for name in CHART_KINDS if name in kinds and name != kind and kinds[name].missing() is None]
-    raise InputError(f"{reason}; {what} draws {', '.join(able) or 'no other chart'}")
+_THEMES: Mapping[Theme, Mapping[str, str]] = {
+    "light": {"ink": "#1d2733", "faint": "#5b6775", "grid": "#dde3ea", "mark": "#2a5db0", "other": "#b4552d"},
+    "dark": {"ink": "#e6ebf2", "faint": "#a3afbd", "grid": "#333f4d", "mark": "#7fb0ff", "other": "#ffab7f"},
+}
+_OUTCOMES = {
+    "answered": ("#2f7d5b", "#5cc397"),
+    "transient": ("#c58b17", "#e6b84f"),
+    "rate_limited": ("#b4552d", "#ff9a66"),
+    "quota": ("#8b3a8f", "#d68bda"),
+    "authentication": ("#a3264a", "#ff7d9d"),
+    "bad_request": ("#6a4fb0", "#b49cff"),
+    "filtered": ("#4a7c99", "#8cc4e6"),
+    "too_long": ("#7a6a55", "#c9b79d"),
+    "unanswered": ("#5b6775", "#a3afbd"),
+}
 
 
 def _of_visible_texts(draw: Callable[_Given, Any]) -> Callable[_Given, Any]:
@@ -93,12 +78,23 @@ def _altair() -> Any:
 
 
 def _styled(made: Any) -> Any:
-    axis = {"labelColor": _FAINT, "titleColor": _FAINT, "gridColor": "#dde3ea", "domainColor": "#dde3ea"}
-    axis |= {"tickColor": "#dde3ea", "titleFontWeight": "normal"}
     room = {"left": 12, "right": 28, "top": 6, "bottom": 6}
-    made = made.configure(font=_FONT, background="white", padding=room).configure_view(strokeWidth=0)
-    made = made.configure_axis(**axis).configure_legend(title=None, orient="top", labelLimit=_NAME, columns=4)
+    made = _coloured(made.configure(font=_FONT, background="white", padding=room), _FAINT, "#dde3ea")
+    made = made.configure_legend(title=None, orient="top", labelLimit=_NAME, columns=4)
     return made.configure_title(anchor="start", fontWeight="normal", subtitleColor=_FAINT, offset=8, limit=760)
+
+
+def _themed(made: Any, theme: Theme) -> Any:
+    """For a page: without a ground or a font of its own."""
+    colours = _THEMES[theme]
+    made = made.configure(font="system-ui, sans-serif", background="transparent")
+    made = _coloured(made, colours["faint"], colours["grid"])
+    return made.configure_legend(labelColor=colours["ink"], titleColor=colours["faint"], orient="top", title=None)
+
+
+def _coloured(made: Any, faint: str, grid: str) -> Any:
+    axis = {"labelColor": faint, "titleColor": faint, "gridColor": grid, "domainColor": grid, "tickColor": grid}
+    return made.configure_view(strokeWidth=0).configure_axis(**axis, titleFontWeight="normal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +157,8 @@ def _panel(alt: Any, rows: Sequence[Row], name: str, panel: Panel, *, first: boo
     ticks = _ticks(alt, "d" if panel.whole else panel.format, panel.width, **whole)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     x = alt.X("_point:Q", title=panel.title, scale=scale, axis=ticks)
-    shown = [alt.Tooltip(f"{one}:N") for one in _shown(rows)]
+    columns = rows[0] if rows else {}
+    shown = [alt.Tooltip(f"{one}:N") for one in columns if one not in ("band", "unbounded", "written")]
     base = alt.Chart(alt.Data(values=values)).encode(y=names, tooltip=shown)
     layers = []
     if any(row.get("band") for row in rows):
@@ -199,10 +196,6 @@ def _ticks(alt: Any, form: str, width: int, **more: Any) -> Any:
     """An axis of values whose labels do not meet."""
     count = {} if "values" in more else {"tickCount": max(2, width // 60)}
     return alt.Axis(format=form, labelOverlap="greedy", labelSeparation=8, labelFlush=False, **count, **more)
-
-
-def _shown(rows: Sequence[Row]) -> list[str]:
-    return [one for one in (rows[0] if rows else {}) if one not in ("band", "unbounded", "written")]
 
 
 def _with_ends(row: Row, panel: Panel, low: float, high: float) -> Row:
@@ -433,3 +426,74 @@ def _names(
     at = alt.Y("at:Q", scale=alt.Scale(domain=[low, high], nice=False, zero=False), title=up)
     named = alt.Chart(alt.Data(values=rows)).mark_text(align="left", fontSize=12, limit=_NAME)
     return named.encode(x=alt.value(width + 10), y=at, text="model:N", color=colour)
+
+
+_LABEL = 48
+"""Room for the labels of an axis in pixels: a browser's letters may be wider than those that were measured here."""
+
+
+def _time_axis(alt: Any, start: str, end: str, name: str) -> Any:
+    """Times in UTC, as precise as the span from one to the other asks for."""
+    span = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    form = "%H:%M:%S" if span < 1_800 else "%H:%M" if span < 86_400 else "%b %d %H:%M"
+    axis = alt.Axis(format=form, tickCount=5, labelOverlap="greedy")
+    return alt.X(name, title=None, scale=alt.Scale(type="utc"), axis=axis)
+
+
+@_of_visible_texts
+def stacks(rows: Sequence[Row], theme: Theme) -> Any:
+    """Calls a minute over time by outcome: each row has a `start`, an `end`, and its `low` and `high` end."""
+    alt = _altair()
+    there = [name for name in _OUTCOMES if any(one["outcome"] == name for one in rows)]
+    words = [name.replace("_", " ") for name in there]
+    scale = alt.Scale(domain=words, range=[_OUTCOMES[name][theme == "dark"] for name in there])
+    rows = [{**one, "outcome": one["outcome"].replace("_", " ")} for one in rows]
+    made = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rect()
+        .encode(
+            x=_time_axis(alt, rows[0]["start"], rows[-1]["end"], "start:T"),
+            x2="end:T",
+            y=alt.Y("low:Q", title=None, axis=alt.Axis(tickCount=4, minExtent=_LABEL)),
+            y2="high:Q",
+            color=alt.Color("outcome:N", scale=scale),
+        )
+    )
+    return _themed(made, theme)
+
+
+@_of_visible_texts
+def steps(rows: Sequence[Row], theme: Theme) -> Any:
+    """`dollars` over `time`, which stay until the next row."""
+    alt = _altair()
+    made = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(interpolate="step-after", color=_THEMES[theme]["mark"], strokeWidth=2)
+        .encode(
+            x=_time_axis(alt, rows[0]["time"], rows[-1]["time"], "time:T"),
+            y=alt.Y("dollars:Q", title=None, axis=alt.Axis(tickCount=4, format="$~g", minExtent=_LABEL)),
+        )
+    )
+    return _themed(made, theme)
+
+
+@_of_visible_texts
+def spans(rows: Sequence[Row], theme: Theme) -> Any:
+    """A `value` of each `name` with its interval from `lo` to `hi`, and an `other` value as a diamond where known."""
+    alt = _altair()
+    colours = _THEMES[theme]
+    order = [one["name"] for one in rows]
+    room = min(200, 12 + 7 * max((len(name) for name in order), default=0))
+    names = alt.Axis(labelLimit=200, minExtent=room, domain=False, ticks=False)
+    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("name:N", sort=order, title=None, axis=names))
+    scale = alt.Scale(zero=False, nice=True)
+    rule = base.mark_rule(strokeWidth=2, color=colours["mark"])
+    point = base.mark_point(filled=True, size=60, color=colours["mark"], opacity=1)
+    layers = [
+        rule.encode(x=alt.X("lo:Q", scale=scale, title=None), x2="hi:Q"),
+        point.encode(x=alt.X("value:Q", scale=scale, title=None)),
+    ]
+    if any(one.get("other") is not None for one in rows):
+        mark = base.mark_point(shape="diamond", size=60, color=colours["other"], opacity=1)
+        layers.append(mark.encode(x=alt.X("other:Q", scale=scale, title=None)))
+    return _themed(alt.layer(*layers), theme)

@@ -1,10 +1,11 @@
-"""The charts of a board and of an audit, by kind: from the figures that they hold, and the verdicts behind them."""
+"""The kinds of chart, each declared once: what it is drawn of for `plot` and a report's figures, pages, and reports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Literal
 
 from venire.arena.errors import InputError
 from venire.arena.wording import money
@@ -21,7 +22,21 @@ from venire.reports.chart_data import (
     position_rows,
     reliability_rows,
 )
-from venire.reports.charts import ChartKind, Panel, curves, diagram, frontier, grid, intervals, scatter
+from venire.reports.charts import (
+    Panel,
+    Theme,
+    curves,
+    diagram,
+    frontier,
+    grid,
+    intervals,
+    scatter,
+    spans,
+    stacks,
+    steps,
+)
+from venire.reports.numbers import dollars, elo, number
+from venire.reports.planes import Plane, PlaneAxis, plane, stair
 from venire.reports.wording import elo_text
 
 Rows = Sequence[Mapping[str, Any]]
@@ -29,57 +44,111 @@ Rows = Sequence[Mapping[str, Any]]
 _FEW = 2
 
 
-def board_charts(
-    rows: Rows, judges: Sequence[JudgeConsistency], source: ChartSource | None, *, method: str, level: float
-) -> dict[str, ChartKind]:
-    """The charts of a board: `rows` are its models as `Board.rows` gives them, best first."""
-    rated = [row for row in rows if row["elo"] is not None or row["lo"] is not None or row["hi"] is not None]
-    unrated = None if rated else f"no model has a rating by {method}"
-    placed = None if any(row["position"] is not None for row in rows) else unrated
-    wide = f"{100 * level:g} %"
-    kinds = {
-        "leaderboard": ChartKind(lambda: placed, lambda: (_order if unrated else _leaderboard)(rows, method, wide)),
-        "intervals": ChartKind(lambda: unrated, lambda: _intervals(rows, method, wide)),
-        "judges": ChartKind(lambda: _no_judges(judges), lambda: _judges(judges, wide)),
-        "cost": ChartKind(lambda: _no_costs(rows, source), lambda: _costs(rows, source)),
-    }
-    return verdict_charts(source, [row["model"] for row in rows], rated=bool(rated)) | kinds
+@dataclass(frozen=True, slots=True)
+class Plotted:
+    """What boards, audits and placements have for their charts; those of `rows` and of `placement` are of these alone.
 
-
-def verdict_charts(
-    source: ChartSource | None, models: Sequence[str] | None = None, *, rated: bool = True
-) -> dict[str, ChartKind]:
-    """The charts that verdicts themselves make, models in the order given, by default of their win rates.
-
-    Those of ratings are drawn where the method of the source has `rated` the models.
+    `rows` are models as `Board.rows` gives them, best first, or ratings of a placed model by basis; `anchors` have
+    ratings by judge and people.
     """
 
-    def kind(name: str, draw: Any, *, ratings: bool = False) -> ChartKind:
-        lacks = f"no model has a rating by {source.method}" if source is not None and ratings and not rated else None
-        return ChartKind(lambda: missing(source, name) or lacks, lambda: draw(source))
+    source: ChartSource | None = None
+    rows: Rows = ()
+    judges: Sequence[JudgeConsistency] = ()
+    method: str = ""
+    level: float = 0.95
+    placement: Placement | None = None
+    anchors: Rows = ()
 
-    return {
-        "matrix": kind("matrix", lambda found: _matrix(found, models)),
-        "judges": kind("judges", lambda found: _judges_of(found)),
-        "position": kind("position", _position),
-        "reliability": kind("reliability", _reliability),
-        "learning": kind("learning", _learning, ratings=True),
-        "calibration": kind("calibration", _calibration, ratings=True),
-    }
+    @property
+    def wide(self) -> str:
+        """The level as words."""
+        return f"{100 * self.level:g} %"
 
-
-def placement_charts(placement: Placement, ratings: Rows, anchors: Rows) -> dict[str, ChartKind]:
-    """The charts of a placement: `ratings` are the new model's by basis, `anchors` have ratings by judge and people."""
-    no_anchors = None if len(anchors) >= _FEW else "fewer than two models of the board have a rating by people"
-    return {
-        "leaderboard": ChartKind(lambda: None, lambda: _placed(placement, ratings)),
-        "intervals": ChartKind(lambda: None, lambda: _bases(placement, ratings)),
-        "calibration": ChartKind(lambda: no_anchors, lambda: _anchors(placement, ratings, anchors)),
-    }
+    @property
+    def unrated(self) -> str | None:
+        """Why nothing about ratings can be drawn; None where it can."""
+        known = any(row[end] is not None for row in self.rows for end in ("elo", "lo", "hi"))
+        return None if known else f"no model has a rating by {self.method}"
 
 
-def _placed(placement: Placement, ratings: Rows) -> Any:
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a chart is drawn of something, and why it has no data for it, in words (None: it has)."""
+
+    draw: Callable[[Any], Any]
+    missing: Callable[[Any], str | None] = lambda plotted: None
+
+
+@dataclass(frozen=True, slots=True)
+class ChartKind:
+    """A kind of chart by its name, with where it is shown.
+
+    `verdicts` is what `plot` draws of a board or an audit, `board` of a board in its place, `placement` of a placement;
+    a report's figures are those of a board. `page` draws rows
+    of plain values in a theme for a page, which names the kind (`m.picture` of the templates). `report` makes a plane
+    of a report's document, None without data, for the sections that name it.
+    """
+
+    name: str
+    verdicts: Drawing | None = None
+    board: Drawing | None = None
+    placement: Drawing | None = None
+    page: Callable[[Rows, Theme], Any] | None = None
+    report: Callable[[Mapping[str, Any]], Plane | None] | None = None
+
+    def of(self, road: Road) -> Drawing | None:
+        """What `plot` draws of this."""
+        return self.placement if road == "placement" else (road == "board" and self.board) or self.verdicts
+
+
+Road = Literal["board", "audit", "placement"]
+
+
+def plot(road: Road, kind: str, plotted: Plotted) -> Any:
+    """The altair chart of a kind. Raises InputError without data for it, naming the kinds that there is data for."""
+    what, drawings = f"this {road}", {one.name: drawing for one in CHARTS.values() if (drawing := one.of(road))}
+    reason = f"{what} has no {kind} chart" if kind in plotted_kinds() else f"there is no chart {kind!r}"
+    if kind in drawings:
+        try:
+            if (why := drawings[kind].missing(plotted)) is None:
+                return drawings[kind].draw(plotted)
+        except InputError as error:
+            why = str(error)
+        reason += f": {why}"
+    able = [name for name, one in drawings.items() if name != kind and one.missing(plotted) is None]
+    raise InputError(f"{reason}; {what} draws {', '.join(able) or 'no other chart'}")
+
+
+def plot_rows(kind: str, rows: Rows, theme: Theme) -> Any:
+    """The altair chart of a kind for a page, of rows of plain values."""
+    drawn = CHARTS[kind].page
+    assert drawn is not None  # a page can name no other
+    return drawn(rows, theme)
+
+
+def report_planes(document: Mapping[str, Any]) -> dict[str, Plane]:
+    """The planes of a report's document that there is data for, by kind."""
+    made = ((one.name, one.report(document)) for one in CHARTS.values() if one.report is not None)
+    return {name: found for name, found in made if found is not None}
+
+
+def _of_verdicts(kind: str, draw: Callable[[ChartSource, Plotted], Any], *, ratings: bool = False) -> Drawing:
+    """A chart that verdicts themselves make; one of `ratings` needs rated models."""
+
+    def lacks(plotted: Plotted) -> str | None:
+        return missing(plotted.source, kind) or (plotted.unrated if ratings and plotted.rows else None)
+
+    return Drawing(lambda plotted: draw(plotted.source, plotted), lacks)
+
+
+def _placed_or_unrated(plotted: Plotted) -> str | None:
+    return None if any(row["position"] is not None for row in plotted.rows) else plotted.unrated
+
+
+def _placed(plotted: Plotted) -> Any:
     """The board with the new model in its place."""
+    placement, ratings = _of_placement(plotted), plotted.rows
     board = placement.ratings
     low, high = (column.tolist() for column in board.interval(placement.level))
     rows = [
@@ -98,7 +167,13 @@ def _placed(placement: Placement, ratings: Rows) -> Any:
     return intervals(rows, "model", [panel], title, notes)
 
 
-def _bases(placement: Placement, ratings: Rows) -> Any:
+def _of_placement(plotted: Plotted) -> Placement:
+    assert plotted.placement is not None  # what is plotted is one
+    return plotted.placement
+
+
+def _bases(plotted: Plotted) -> Any:
+    placement, ratings = _of_placement(plotted), plotted.rows
     rows = [{**row, "unbounded": row["lo"] is None and row["hi"] is None} for row in ratings]
     for row in rows:
         row["written"] = elo_text(row["elo"], row["lo"], row["hi"])
@@ -108,7 +183,12 @@ def _bases(placement: Placement, ratings: Rows) -> Any:
     return intervals(rows, "basis", [panel], title, [*others, *_marked(rows)])
 
 
-def _anchors(placement: Placement, ratings: Rows, anchors: Rows) -> Any:
+def _few_anchors(plotted: Plotted) -> str | None:
+    return None if len(plotted.anchors) >= _FEW else "fewer than two models of the board have a rating by people"
+
+
+def _anchors(plotted: Plotted) -> Any:
+    placement, ratings = _of_placement(plotted), plotted.rows
     new = {row["basis"]: row for row in ratings}
     people = new["people's scale"]
     own = {"model": placement.model, "judge": new["held"]["elo"], "people": people["elo"]}
@@ -117,10 +197,15 @@ def _anchors(placement: Placement, ratings: Rows, anchors: Rows) -> Any:
     notes = ["Each model of the board was placed again like the new one"]
     open_end = people["lo"] is None or people["hi"] is None
     notes += ["The new model's interval on people's scale has no end: too few models are rated by both"] * open_end
-    return scatter(anchors, {**own, **ends}, "judge", "people", title, "Elo by the judge", "Elo by people", notes)
+    return scatter(
+        plotted.anchors, {**own, **ends}, "judge", "people", title, "Elo by the judge", "Elo by people", notes
+    )
 
 
-def _leaderboard(rows: Rows, method: str, wide: str) -> Any:
+def _leaderboard(plotted: Plotted) -> Any:
+    if plotted.unrated:
+        return _order(plotted)
+    rows = plotted.rows
     sets = [(row["group"], row["tier"]) for row in rows if row["tier"] is not None]
     band = {one: number for number, one in enumerate(dict.fromkeys(sets), start=1)}
     tied = len(band) < len(sets)
@@ -137,17 +222,19 @@ def _leaderboard(rows: Rows, method: str, wide: str) -> Any:
         row["written"] = f"{row['rating']}, rank {row['rank']}" if row["rank"] else row["rating"]
     notes = ["Models on one shade do not differ significantly from the first of them"] if tied else []
     panel = Panel("Elo", "elo", "lo", "hi", text="written", open_ends=True, width=420)
-    return intervals(shown, "model", [panel], f"Leaderboard: {method}, {wide} intervals", [*notes, *_marked(rows)])
+    return intervals(
+        shown, "model", [panel], f"Leaderboard: {plotted.method}, {plotted.wide} intervals", [*notes, *_marked(rows)]
+    )
 
 
-def _order(rows: Rows, method: str, wide: str) -> Any:
+def _order(plotted: Plotted) -> Any:
     """The leaderboard of a method that gives an order and no ratings: places, with the ranks that each may have."""
     names = ("model", "position", "rank_lo", "rank_hi", "battles")
-    shown = [{name: row[name] for name in names} | {"rank": _ranks(row)} for row in rows]
+    shown = [{name: row[name] for name in names} | {"rank": _ranks(row)} for row in plotted.rows]
     for row in shown:
         row["written"] = "" if row["position"] is None else f"{row['position']:.4g}"
     panel = Panel("place", "position", "rank_lo", "rank_hi", whole=True, text="written", width=420)
-    return intervals(shown, "model", [panel], f"Order: {method}, {wide} intervals of ranks")
+    return intervals(shown, "model", [panel], f"Order: {plotted.method}, {plotted.wide} intervals of ranks")
 
 
 def _ranks(row: Mapping[str, Any]) -> str:
@@ -161,7 +248,8 @@ def _marked(rows: Rows) -> list[str]:
     return ["A triangle at the edge: the interval has no end on that side"] if is_open else []
 
 
-def _intervals(rows: Rows, method: str, wide: str) -> Any:
+def _intervals(plotted: Plotted) -> Any:
+    rows = plotted.rows
     known = any(row["reference"] is not None for row in rows)
     shown = [{name: row[name] for name in _INTERVAL_COLUMNS} for row in rows]
     panels = [Panel("Elo", "elo", "lo", "hi", other="reference" if known else None, open_ends=True, width=320)]
@@ -170,14 +258,15 @@ def _intervals(rows: Rows, method: str, wide: str) -> Any:
         for row in shown:
             row["rank"] = row["rank_lo"] if row["rank_lo"] == row["rank_hi"] else None
     notes = ["Diamonds: ratings known before"] if known else []
-    return intervals(shown, "model", panels, f"Ratings and ranks: {method}, {wide} intervals", [*notes, *_marked(rows)])
+    title = f"Ratings and ranks: {plotted.method}, {plotted.wide} intervals"
+    return intervals(shown, "model", panels, title, [*notes, *_marked(rows)])
 
 
 _INTERVAL_COLUMNS = ("model", "elo", "lo", "hi", "rank_lo", "rank_hi", "reference")
 
 
-def _matrix(source: ChartSource, models: Sequence[str] | None) -> Any:
-    rows = matrix_rows(source, models)
+def _matrix(source: ChartSource, plotted: Plotted) -> Any:
+    rows = matrix_rows(source, [row["model"] for row in plotted.rows] or None)
     if not rows:
         raise InputError("no two models met")
     order = list(dict.fromkeys(row["model"] for row in rows))
@@ -189,7 +278,7 @@ def _no_judges(judges: Sequence[JudgeConsistency]) -> str | None:
     return None if known else "no judge has a consistency"
 
 
-def _judges_of(source: ChartSource) -> Any:
+def _judges_of(source: ChartSource, plotted: Plotted) -> Any:
     found = consistency(source.battles, level=source.options.level)
     if (why := _no_judges(found.judges)) is not None:
         raise InputError(why)
@@ -213,7 +302,7 @@ def _judges(judges: Sequence[JudgeConsistency], wide: str) -> Any:
     return intervals(shown, "judge", panels, f"Judges, the most consistent first, {wide} intervals")
 
 
-def _position(source: ChartSource) -> Any:
+def _position(source: ChartSource, plotted: Plotted) -> Any:
     rows = sorted(position_rows(source), key=lambda row: (-abs(row["first"] - 0.5), row["judge"]))
     for row in rows:
         row["flipped"] = "" if row["flips"] is None else f"{row['flips']:.1%} flips"
@@ -224,7 +313,7 @@ def _position(source: ChartSource) -> Any:
     return intervals(rows, "judge", [panel], f"Position: which place judges choose, {wide} intervals", [note])
 
 
-def _reliability(source: ChartSource) -> Any:
+def _reliability(source: ChartSource, plotted: Plotted) -> Any:
     rows = reliability_rows(source)
     errors = {row["judge"]: row["ece"] for row in rows}
     shown = [
@@ -236,7 +325,7 @@ def _reliability(source: ChartSource) -> Any:
     return diagram(shown, title, across, up, low=0.5, group="judge", notes=notes)
 
 
-def _calibration(source: ChartSource) -> Any:
+def _calibration(source: ChartSource, plotted: Plotted) -> Any:
     rows, whole = calibration_rows(source)
     shown = [{"x": row["stated"], "y": row["seen"], "rows": row["judgments"]} for row in rows]
     error = f"Expected calibration error {whole['error']:.3f}; {whole['by_chance']:.3f} by chance alone"
@@ -245,7 +334,7 @@ def _calibration(source: ChartSource) -> Any:
     return diagram(shown, "Calibration: do ratings predict judgments?", across, up, low=0.5, notes=notes)
 
 
-def _learning(source: ChartSource) -> Any:
+def _learning(source: ChartSource, plotted: Plotted) -> Any:
     rows = learning_rows(source)
     notes = [
         f"{source.method} from the first verdicts alone",
@@ -254,21 +343,25 @@ def _learning(source: ChartSource) -> Any:
     return curves(rows, "verdicts", "elo", "Ratings as verdicts came in", source.sequence, "Elo", notes)
 
 
-def _no_costs(rows: Rows, source: ChartSource | None) -> str | None:
+def _no_costs(plotted: Plotted) -> str | None:
+    source = plotted.source
     if source is None or source.costs is None:
         return "only a store knows what its calls cost"
     costs = source.costs()
-    if len(cost_rows(rows, costs.models, source.options.level)) >= _FEW or any(one.nano > 0 for one in costs.judges):
+    if len(cost_rows(plotted.rows, costs.models, source.options.level)) >= _FEW or any(
+        one.nano > 0 for one in costs.judges
+    ):
         return None
     return "no call cost anything, or no price is known"
 
 
-def _costs(rows: Rows, source: ChartSource | None) -> Any:
+def _costs(plotted: Plotted) -> Any:
     """Ratings against the price of completions where the store had them written, else what verdicts of judges cost."""
+    source = plotted.source
     assert source is not None
     assert source.costs is not None
     costs = source.costs()
-    shown = cost_rows(rows, costs.models, source.options.level)
+    shown = cost_rows(plotted.rows, costs.models, source.options.level)
     if len(shown) >= _FEW:
         notes = ["Dashed: the best rating that so much buys", f"{100 * source.options.level:g} % intervals of both"]
         return frontier(shown, "Rating against cost", "dollars for a completion", [*notes, *_marked(shown)])
@@ -285,3 +378,70 @@ def _costs(rows: Rows, source: ChartSource | None) -> Any:
     panel = Panel("dollars for a verdict", "each", "none", "none", format="$~g", text="said", from_zero=True)
     whole = money(sum(one.nano for one in paid))
     return intervals(bars, "judge", [panel], f"Cost of judges: {whole} in all")
+
+
+def _cost_plane(document: Mapping[str, Any]) -> Plane | None:
+    """Quality against cost: models on a logarithmic scale of costs, and the frontier in steps."""
+    rows = document["contestants"]
+    if rows is None:
+        return None
+    across = PlaneAxis("cost of a completion", "nano", "nano_lo", "nano_hi", dollars, room=0.1, logarithmic=True)
+    found = plane(rows, "model", across, PlaneAxis("Elo", "elo", "lo", "hi", elo, room=20.0), first="frontier")
+    path = stair([one for one in found["points"] if one["frontier"]], found["right"])
+    title = "Rating against the cost of a completion"
+    return {**found, "path": path, "title": title, "words": f"{title}; the table below has the figures"}
+
+
+def _judge_plane(document: Mapping[str, Any]) -> Plane | None:
+    """How consistent each judge is, and how it is rated as a model."""
+    found = document["judge_ratings"]
+    if found is None:
+        return None
+    across = PlaneAxis(
+        "consistency", "corrected", "consistency_lo", "consistency_hi", partial(number, digits=2), room=0.02
+    )
+    made = plane(
+        found["judges"], "judge", across, PlaneAxis(f"Elo {found['ratings']}", "elo", "lo", "hi", elo, room=20.0)
+    )
+    words = f"Consistency of each judge against its Elo {found['ratings']}: {found['says']}"
+    return {**made, "title": "Consistency of judges and their ratings", "words": words}
+
+
+CHARTS: dict[str, ChartKind] = {
+    one.name: one
+    for one in (
+        ChartKind("leaderboard", board=Drawing(_leaderboard, _placed_or_unrated), placement=Drawing(_placed)),
+        ChartKind("matrix", verdicts=_of_verdicts("matrix", _matrix)),
+        ChartKind(
+            "intervals",
+            board=Drawing(_intervals, lambda plotted: plotted.unrated),
+            placement=Drawing(_bases),
+            page=spans,
+        ),
+        ChartKind(
+            "judges",
+            board=Drawing(
+                lambda plotted: _judges(plotted.judges, plotted.wide), lambda plotted: _no_judges(plotted.judges)
+            ),
+            verdicts=_of_verdicts("judges", _judges_of),
+            report=_judge_plane,
+        ),
+        ChartKind("reliability", verdicts=_of_verdicts("reliability", _reliability)),
+        ChartKind("position", verdicts=_of_verdicts("position", _position)),
+        ChartKind("cost", board=Drawing(_costs, _no_costs), report=_cost_plane),
+        ChartKind("learning", verdicts=_of_verdicts("learning", _learning, ratings=True)),
+        ChartKind(
+            "calibration",
+            placement=Drawing(_anchors, _few_anchors),
+            verdicts=_of_verdicts("calibration", _calibration, ratings=True),
+        ),
+        ChartKind("calls", page=stacks),
+        ChartKind("money", page=steps),
+    )
+}
+"""Every kind of chart, in the order in which `plot` names those that there is data for."""
+
+
+def plotted_kinds() -> tuple[str, ...]:
+    """What `plot` takes of anything; each object draws those that it has data for."""
+    return tuple(one.name for one in CHARTS.values() if one.verdicts or one.board or one.placement)

@@ -40,7 +40,7 @@ HOMES = {
         "venire/live/server.py",
         "venire/live/pages.py",
     ),
-    "altair": ("pages/charts.py", "reports/charts.py"),
+    "altair": ("reports/charts.py",),
     "vl_convert": ("pages/charts.py",),
     "jinja2": ("pages/",),
     "markupsafe": ("pages/",),
@@ -106,7 +106,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("direct", "server"),
     ),
     "pages": (
-        ("texts", "charts", "planes"),
+        ("texts", "charts"),
         ("addresses", "bars", "chart_files"),
         ("context", "rendering"),
         ("views", "report_page"),

@@ -17,9 +17,8 @@ from venire.reports.audit import bias, coverage, fit, influence, panel
 from venire.reports.audit.finding import Case, Check, Finding
 from venire.reports.board.source_sections import source_sections
 from venire.reports.chart_data import ChartSource
-from venire.reports.charts import draw_kind
 from venire.reports.json_values import json_values
-from venire.reports.plots import verdict_charts
+from venire.reports.plots import Plotted, plot
 from venire.reports.sections import Block, Column, Gap, Paragraph, Severity, TextTable
 from venire.reports.tables import RowTable
 from venire.reports.wording import counted
@@ -113,7 +112,7 @@ class Audit(RowTable):
         (`Board.plot`). Raises InputError for another kind, naming those that it draws, and where altair is not
         installed.
         """
-        return draw_kind("this audit", kind, verdict_charts(self.evidence))
+        return plot("audit", kind, Plotted(self.evidence))
 
     @property
     def worries(self) -> tuple[Finding, ...]:

@@ -9,10 +9,9 @@ from typing import Any
 from venire.reports.board.model_rows import ModelRow
 from venire.reports.board.record import BoardRecord
 from venire.reports.board.sections import board_sections
-from venire.reports.charts import draw_kind
 from venire.reports.grades import GradeBoard
 from venire.reports.json_values import json_values
-from venire.reports.plots import board_charts
+from venire.reports.plots import Plotted, plot
 from venire.reports.sections import Block
 from venire.reports.tables import RowTable
 
@@ -56,7 +55,7 @@ class Board(BoardRecord, RowTable):
         return [{**{name: row[name] for name in _COLUMNS}, **row["figures"]} for row in plain]
 
     def plot(self, kind: str) -> Any:
-        """A chart as altair shows it in a notebook, of the `reports.charts.CHART_KINDS` that this board has data for.
+        """A chart as altair shows it in a notebook, of the kinds (`reports.plots.CHARTS`) that this board has data for.
 
         leaderboard, intervals (with ranks and known ratings), matrix (wins of pairs), judges, position, reliability
         (scores against labels of people), calibration (held-out judgments against ratings), learning (ratings as
@@ -66,8 +65,7 @@ class Board(BoardRecord, RowTable):
         >>> board.plot("leaderboard").save("leaderboard.html")  # doctest: +SKIP
         """
         level = self.diagnostics.level
-        kinds = board_charts(self.rows(), self.judges, self.evidence, method=self.method, level=level)
-        return draw_kind("this board", kind, kinds)
+        return plot("board", kind, Plotted(self.evidence, self.rows(), self.judges, self.method, level))
 
     def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
         figures = dict.fromkeys(self.models[0].figures if self.models else (), float)

@@ -137,7 +137,7 @@ def _costs(rows: Rows | None, level: str) -> Iterator[Block]:
         return
     yield Detail(
         [
-            Chart("costs"),
+            Chart("cost"),
             faint(
                 f"Elo against what one completion cost, on a logarithmic scale, with {level}% intervals of both. On "
                 f"the dashed steps is the best rating that so much buys{_arrows(rows)} Points without room for a name "

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import venire as vn
+from venire.pages.chart_files import write_figures
+from venire.pages.charts import requested
+from venire.pages.rendering import environment
+from venire.pages.report_page import report_html
+from venire.reports.board.source import VerdictSource
 from venire.reports.chart_data import Cost, Costs, calibration_rows, cost_rows, learning_rows, matrix_rows
-from venire.reports.charts import CHART_KINDS, spread_labels
+from venire.reports.charts import spans, spread_labels
+from venire.reports.documents.report import report_document
+from venire.reports.planes import PlaneAxis, plane
+from venire.reports.plots import CHARTS, ChartKind, Drawing, plot_rows, plotted_kinds
+from venire.reports.sections import Chart, Section
 
 MODELS = ('always <b>wins</b> {{x}} "', "b:Q", "c", "always loses")
 
@@ -55,7 +66,7 @@ def test_no_chart_holds_a_character_that_ends_who_draws_it() -> None:
     renamed = json.loads(json.dumps(votes()).replace("b:Q", "b\\u0001\\u001b").replace('"x"', '"x\\u0002"'))
     board = vn.rate(renamed)
     drawn = 0
-    for kind in CHART_KINDS:
+    for kind in plotted_kinds():
         with suppress(vn.InputError):
             shown = texts(specification(board.plot(kind)))
             assert all(text.isprintable() for text in shown)
@@ -232,9 +243,43 @@ def test_names_beside_lines_keep_their_distance() -> None:
         assert max(found) <= height
 
 
+def test_a_kind_that_is_declared_once_is_found_on_each_road(
+    board: vn.Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`plot`, a report's figures, pages and reports have no lists of their own."""
+    rows = [{"name": "b:Q", "lo": 1.0, "value": 2.0, "hi": 3.0}]
+    axis = PlaneAxis("seen", "value", "lo", "hi", str)
+    kind = ChartKind(
+        "tally",
+        verdicts=Drawing(lambda plotted: spans(rows, "light")),
+        page=spans,
+        report=lambda document: {**plane(rows, "name", axis, axis), "title": "Tally", "words": "a tally of verdicts"},
+    )
+    for name in tuple(CHARTS):
+        monkeypatch.delitem(CHARTS, name)
+    monkeypatch.setitem(CHARTS, "tally", kind)
+    for made in (board, vn.audit(votes(), checks=["connectivity"])):
+        assert "b:Q" in made.plot("tally").to_json()
+        with pytest.raises(vn.InputError, match="draws tally"):
+            made.plot("pie")
+    assert write_figures(board, tmp_path) == ("tally",)
+    assert {one.name for one in tmp_path.iterdir()} == {"tally.json", "tally.svg", "tally.png"}
+    page = environment().from_string("{% import 'macros.html' as m %}{{ m.picture('tally', rows, 'x') }}")
+    (digest, *_) = re.findall(r"/figures/(\w+)\.light\.svg", page.render(rows=rows))
+    request = requested(digest)
+    assert request is not None
+    assert plot_rows(request.kind, json.loads(request.data), "dark").to_json()
+    table = tmp_path / "votes.json"
+    table.write_text(json.dumps(votes()), encoding="utf-8")
+    document = report_document(VerdictSource((table,)))
+    section = Section("tally", "Tally", [Chart("tally")])
+    monkeypatch.setattr("venire.pages.report_page.report_sections", lambda document: [section])
+    assert "a tally of verdicts" in report_html(document)
+
+
 def test_all_kinds_are_known() -> None:
-    assert len(CHART_KINDS) == 9
-    assert set(DRAWN) | {"reliability", "cost"} == set(CHART_KINDS)
+    assert len(plotted_kinds()) == 9
+    assert set(DRAWN) | {"reliability", "cost"} == set(plotted_kinds())
 
 
 def test_the_interval_of_a_cost_holds_the_mean_as_often_as_it_says() -> None:

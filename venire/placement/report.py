@@ -19,8 +19,7 @@ from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
-from venire.reports.charts import draw_kind
-from venire.reports.plots import placement_charts
+from venire.reports.plots import Plotted, plot
 from venire.reports.sections import Block, Gap, Paragraph, TextTable, columns_of
 from venire.reports.tables import RowTable
 from venire.storage.read import frames
@@ -124,7 +123,8 @@ class PlacementReport(RowTable):
         calibration shows the models that people rated, placed again, with the line to people's scale. Raises InputError
         for another kind, naming those that it draws, and where altair is not installed.
         """
-        return draw_kind("this placement", kind, placement_charts(self.placement, self.rows(), self._anchor_rows()))
+        plotted = Plotted(rows=self.rows(), placement=self.placement, anchors=self._anchor_rows())
+        return plot("placement", kind, plotted)
 
     def _anchor_rows(self) -> list[dict[str, Any]]:
         """The anchors by the judge, placed again, and by people; empty without a scale."""

@@ -13,7 +13,7 @@ import pytest
 import venire as vn
 from venire.configs.loading import load_campaign
 from venire.pages.report_page import report_html, report_markdown
-from venire.reports.charts import CHART_KINDS
+from venire.reports.plots import plotted_kinds
 from venire.session import Session
 from venire.storage.store.opening import open_store
 
@@ -88,7 +88,7 @@ def test_methods_are_compared_where_people_voted_on_some_models_alone(venire: Ve
 def test_every_chart_of_them_is_drawn_or_refused_in_words(planned: Path, voted: Path) -> None:
     drawn, refused = set(), []
     for made in (vn.rate(planned), vn.audit(planned), vn.rate(voted), vn.audit(voted)):
-        for kind in CHART_KINDS:
+        for kind in plotted_kinds():
             try:
                 chart = made.plot(kind)
             except vn.InputError as error:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
-from typing import Any
+from typing import Any, TypeAlias
 
 from venire.reports.texts import name
+
+Plane: TypeAlias = dict[str, Any]
+"""Points, ticks and labels with their places, as a template draws them; `title` and `words` say what it shows."""
 
 _WIDTH, _HEIGHT = 640.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48.0, 14.0, 12.0, 44.0
@@ -71,7 +74,7 @@ def _known(value: Any) -> bool:
 
 def plane(
     rows: Sequence[Mapping[str, Any]], label: str, across: PlaneAxis, up: PlaneAxis, *, first: str | None = None
-) -> dict[str, Any]:
+) -> Plane:
     """The places of rows on a plane, with bars of their intervals, ticks, and labels of the key `label`.
 
     A label that has no room beside its point is left out; those of rows whose key `first` is true come first, then the
@@ -121,10 +124,10 @@ def _bar(
     }
 
 
-def steps(points: Sequence[Mapping[str, Any]], right: float) -> str:
+def stair(points: Sequence[Mapping[str, Any]], right: float) -> str:
     """The path of a step line over points from left to right, which goes on to `right` at the height of the last.
 
-    >>> steps([{"x": 1, "y": 9}, {"x": 5, "y": 2}], 8)
+    >>> stair([{"x": 1, "y": 9}, {"x": 5, "y": 2}], 8)
     'M1 9 H5 V2 H8'
     """
     if not points:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venire.pages.planes import PlaneAxis, plane, steps
+from venire.reports.planes import PlaneAxis, plane, stair
 
 COST = PlaneAxis("cost", "cost", "cost_lo", "cost_hi", lambda value: f"${value:g}", room=0.1, logarithmic=True)
 ELO = PlaneAxis("Elo", "elo", "lo", "hi", lambda value: f"{value:.0f}", room=20.0)
@@ -84,5 +84,5 @@ def test_an_interval_without_an_end_goes_to_the_edge_and_is_marked() -> None:
 
 
 def test_a_frontier_goes_in_steps_to_the_edge() -> None:
-    assert steps([], 10.0) == ""
-    assert steps([{"x": 1.0, "y": 9.0}, {"x": 5.0, "y": 2.5}, {"x": 6.0, "y": 1.0}], 10.0) == "M1 9 H5 V2.5 H6 V1 H10"
+    assert stair([], 10.0) == ""
+    assert stair([{"x": 1.0, "y": 9.0}, {"x": 5.0, "y": 2.5}, {"x": 6.0, "y": 1.0}], 10.0) == "M1 9 H5 V2.5 H6 V1 H10"

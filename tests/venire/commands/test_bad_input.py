@@ -14,6 +14,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.stores import rows_of
+
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
@@ -230,10 +232,9 @@ def test_a_column_that_a_campaign_calls_otherwise_is_mapped_in_its_file(
     lines = (folder / "completions.jsonl").read_text(encoding="utf-8").replace('"model":', '"model_name":')
     (folder / "completions.jsonl").write_text(lines, encoding="utf-8")
     file = write_campaign()
-    for verb in ("plan", "run"):
-        done = venire(verb, file)
-        refused(done, "completions.jsonl", "small.toml", "[data.map]", 'completions = { model = "model_name" }')
-        assert "--map" not in done.err
+    done = venire("plan", file)
+    refused(done, "completions.jsonl", "small.toml", "[data.map]", 'completions = { model = "model_name" }')
+    assert "--map" not in done.err
     mapped = file.read_text(encoding="utf-8").replace(
         "[plan]", '[data.map]\ncompletions = { model = "model_name" }\n[plan]'
     )
@@ -268,18 +269,19 @@ def test_more_matchups_than_there_are_pairs_are_not_silently_fewer(venire: Venir
     text = file.read_text(encoding="utf-8").replace('policy = "all-pairs"', 'policy = "random"\nmatchups = 999')
     file.write_text(text, encoding="utf-8")
     done = venire("plan", file)
-    assert "999 matchups were asked for: 6 models have 15 pairs" in done.out + done.err
+    assert "999 matchups were asked" in done.out + done.err
+    assert "6 models have 15 pairs" in done.out + done.err
 
 
 def test_a_placement_on_free_judges_without_a_limit_leaves_nothing_behind(
     venire: Venire, write_campaign: Write, judged: Callable[..., Path], folder: Path
 ) -> None:
-    store = judged(instructions=8).with_suffix(".duckdb")
-    before = venire("status", store, "--json").json()["campaigns"]
+    store = judged().with_suffix(".duckdb")
+    before = rows_of(store, "from campaign")
     refused(venire("place", "terse", "--on", store, "--yes"), "give --battles or --half-width")
     done = venire("place", "terse", "--on", store, "--budget", "1", "--yes")
     refused(done, "cost nothing", "--battles or --half-width")
-    assert venire("status", store, "--json").json()["campaigns"] == before
+    assert rows_of(store, "from campaign") == before
 
 
 def test_a_store_of_a_format_that_no_version_wrote(venire: Venire, judged: Callable[..., Path]) -> None:

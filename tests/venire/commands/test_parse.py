@@ -138,7 +138,7 @@ def test_a_column_that_is_there_already_is_kept_and_the_new_ones_get_a_prefix(ve
     path.write_text("Verdict,raw_output\nsecond,1\n")
     refused = venire("parse", path, "-o", out, "--dialect", "one-two-three")
     assert refused.code == 2
-    assert 'in.csv: has a column "Verdict" already' in refused.err
+    assert 'in.csv: has a column "Verdict"' in refused.err
     assert "--prefix parsed_" in refused.err
     assert left_in(tmp_path) == {"in.csv"}
     assert venire("parse", path, "-o", out, "--dialect", "one-two-three", "--prefix", "parsed_").code == 0
@@ -158,14 +158,17 @@ def test_dialects_that_disagree_are_named_and_nothing_is_written(venire: Venire,
     path.write_text('raw_output\n"7 8\n\nI choose Assistant 1."\n', newline="")
     done = venire("parse", path, "-o", out)
     assert (done.code, out.exists()) == (2, False)
-    assert "in.csv: several dialects read these replies and disagree: one-two-three reads 1 of 1; " in done.err
-    assert "scores reads 1, 1 of them otherwise (the first in row 1). Name the right one with --dialect" in done.err
+    assert "in.csv: several dialects" in done.err
+    assert "one-two-three reads 1 of 1" in done.err
+    assert "the first in row 1" in done.err
+    assert "with --dialect" in done.err
 
 
 def test_columns_that_differ_by_case_are_for_csv_only(venire: Venire, table: Path) -> None:
     done = venire("parse", table, "-o", table.parent / "out.parquet")
     assert (done.code, left_in(table.parent)) == (2, {"replies.csv"})
-    assert "columns Model and model differ by case only; write .csv or .tsv instead" in done.err
+    assert "Model and model" in done.err
+    assert ".csv or .tsv" in done.err
 
 
 def test_a_table_that_no_dialect_reads_is_refused_but_not_where_the_user_names_one(
@@ -175,7 +178,7 @@ def test_a_table_that_no_dialect_reads_is_refused_but_not_where_the_user_names_o
     path.write_text("raw_output\nhm\n")
     done = venire("parse", path)
     assert (done.code, done.out) == (2, "")
-    assert "in.csv: none of the dialects reads any of the 1 replies" in done.err
+    assert "in.csv: none of the dialects" in done.err
     assert rows_of(venire("parse", path, "--dialect", "prose").out)[0]["status"] == "unreadable"
 
 
@@ -265,8 +268,10 @@ def test_prompts_of_one_table_have_their_own_dialects(venire: Venire, tmp_path: 
     done = venire("parse", grouped(tmp_path, "prompt_style", MIXED), "-o", out)
     assert done.code == 0
     assert [row["verdict"] for row in rows_of(out.read_text())] == ["first", "second", "second", "tie", "tie", ""]
-    assert "prompt_style plain: dialect: zero-one-two, reads 3 of 3 replies" in done.err
-    assert "prompt_style cot: dialect: mt-bench, reads 2 of 2 replies" in done.err
+    assert "prompt_style plain: dialect: zero-one-two" in done.err
+    assert "3 of 3 replies" in done.err
+    assert "prompt_style cot: dialect: mt-bench" in done.err
+    assert "2 of 2 replies" in done.err
     summary = venire("parse", tmp_path / "mixed.csv", "-o", out, "--json")
     groups = json.loads(summary.out)["groups"]
     assert [(one["value"], one["rows"], one["read"]) for one in groups] == [
@@ -278,7 +283,8 @@ def test_prompts_of_one_table_have_their_own_dialects(venire: Venire, tmp_path: 
 
 def test_without_such_a_column_those_left_are_mentioned(venire: Venire, tmp_path: Path) -> None:
     done = venire("parse", grouped(tmp_path, "note", MIXED))
-    assert "mt-bench reads 2 of those left: were there several prompts" in done.err
+    assert "mt-bench reads 2" in done.err
+    assert "several prompts" in done.err
     assert [row["verdict"] for row in rows_of(done.out)] == ["first", "", "second", "", "tie", ""]
 
 
@@ -289,7 +295,8 @@ def test_a_column_names_the_dialect_of_each_row_and_an_unknown_one_is_refused(ve
     assert [row["verdict"] for row in rows_of(done.out)] == ["first", "second", "second", "tie", "", "", "tie"]
     refused = venire("parse", grouped(tmp_path, "dialect", [("mt-bench", "[[A]]"), ("mtbench", "[[B]]")]))
     assert refused.code == 2
-    assert 'row 2: no dialect "mtbench"; is "mt-bench" meant?' in refused.err
+    assert 'row 2: no dialect "mtbench"' in refused.err
+    assert 'is "mt-bench" meant?' in refused.err
     assert "--dialect" in refused.err
     assert venire("parse", tmp_path / "mixed.csv", "--dialect", "mt-bench").code == 0
 

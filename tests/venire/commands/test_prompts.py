@@ -15,14 +15,16 @@ from venire.configs.loading import load_campaign
 from venire.judges import PROTOCOLS
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.openai import OpenAIProvider
+from venire.orchestrator.recording.ending import Ending
 from venire.prompts import render_request
 
+Settle = Callable[..., Ending]
 OWN = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "{protocol}"\n{more}\n'
 FIRST_SENT = """
 select t.protocol, a.trial, a.step, a.request_digest from attempt a join trial t on t.id = a.trial
-qualify row_number() over (partition by t.protocol order by a.trial, a.step) <= 3 order by a.trial, a.step
+qualify row_number() over (partition by t.protocol order by a.trial, a.step) <= 2 order by a.trial, a.step
 """
-"""The first three calls under each protocol."""
+"""The first two calls under each protocol."""
 
 
 @pytest.fixture
@@ -52,8 +54,8 @@ def test_every_prompt_is_listed_with_its_purpose_and_variables(venire: Any) -> N
     assert reasons["variables"] == ["instruction", "first", "second"]
     assert reasons["digest"] == PROTOCOLS["two-stage"].digests()[0].hex()
     seen = venire("prompts", "list").out
-    assert "$instruction $first $second -> a short comparison in prose" in seen
-    assert "without a prompt of its own: generate, recorded" in seen
+    assert "$instruction $first $second ->" in seen
+    assert "own: generate, recorded" in seen
 
 
 def test_a_prompt_is_shown_as_its_file_stands(venire: Any) -> None:
@@ -81,7 +83,7 @@ def test_a_prompt_that_is_not_there_is_told_with_those_that_are(name: str, told:
     assert (refused.code, told in refused.err) == (2, True)
 
 
-def test_what_is_rendered_is_what_the_judge_was_sent(venire: Any, write_campaign: Any) -> None:
+def test_what_is_rendered_is_what_the_judge_was_sent(settle: Settle, write_campaign: Any) -> None:
     """The digest of each call that was sent is that of the request shown for its step, whatever the protocol."""
     protocols = sorted(PROTOCOLS.keys() - {"edit", "generate", "recorded"})
     judges = "".join(
@@ -94,7 +96,7 @@ def test_what_is_rendered_is_what_the_judge_was_sent(venire: Any, write_campaign
     of_two_models(file)
     before = render_request(load_campaign(file), None, None)  # which also plans
     assert (before.planned_now, before.step, before.outcome) == (True, 1, None)
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     sent = in_store(file, FIRST_SENT)
     assert len({protocol for protocol, *_ in sent}) == len(protocols)
     wire = OpenAIProvider(Endpoint("http://127.0.0.1:9/v1", None, 1.0, 1))
@@ -107,8 +109,10 @@ def test_what_is_rendered_is_what_the_judge_was_sent(venire: Any, write_campaign
             assert found.request == before.request
 
 
-def test_the_texts_stand_in_their_fences_under_the_role_of_each_message(venire: Any, file: Path) -> None:
-    assert venire("run", file, "--yes").code == 0
+def test_the_texts_stand_in_their_fences_under_the_role_of_each_message(
+    venire: Any, file: Path, settled: Callable[[Path], Path]
+) -> None:
+    settled(file)
     seen = venire("prompts", "render", file, "--trial", 1).out
     told = venire("prompts", "render", file, "--trial", 1, "--json").json()
     assert [one["role"] for one in told["messages"]] == ["user", "assistant", "user"]
@@ -116,7 +120,8 @@ def test_the_texts_stand_in_their_fences_under_the_role_of_each_message(venire: 
     for number, one in enumerate(told["messages"], 1):
         assert f"\n----- message {number} of 3: {one['role']} -----\n{one['content']}\n" in seen
     assert f"completions in the order shown: {', '.join(told['shown'])}" in seen
-    assert "step 2 of 2; the trial is settled: ok" in seen
+    assert "step 2 of 2" in seen
+    assert "settled: ok" in seen
     assert "\n<<<" in told["messages"][0]["content"]
 
 
@@ -127,23 +132,18 @@ def test_a_trial_is_named_by_number_or_by_the_first_digits_of_its_key(venire: An
     assert "there is no such trial" in venire("prompts", "render", file, "--trial", told["key"][3:]).err
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (
-            ("--trial", "9999"),
-            "--trial 9999: there is no such trial in the plan; it has 60 trials, with numbers from 1",
-        ),
-        (("--trial", ""), "--trial '': a trial's number or the first hexadecimal digits"),
-        (("--trial", "9" * 40), "a trial's number or the first hexadecimal digits"),
-        (("--trial", "0x1"), "a trial's number or the first hexadecimal digits"),
-        (("--step", "2"), "the reply to step 1 is not on record, and what follows depends on it"),
-        (("--contestants",), "names no contestant"),
-    ],
-)
-def test_what_cannot_be_rendered_is_told(options: tuple[str, ...], told: str, venire: Any, file: Path) -> None:
-    refused = venire("prompts", "render", file, *options)
-    assert (refused.code, told in refused.err, refused.out) == (2, True, ""), refused.err
+def test_what_cannot_be_rendered_is_told(venire: Any, file: Path) -> None:
+    for options, told in (
+        (("--trial", "9999"), ("--trial 9999", "60 trials", "from 1")),
+        (("--trial", ""), ("--trial ''", "hexadecimal")),
+        (("--trial", "9" * 40), ("--trial '9999", "hexadecimal")),
+        (("--trial", "0x1"), ("--trial", "hexadecimal")),
+        (("--step", "2"), ("the reply to step 1 is not on record",)),
+        (("--contestants",), ("names no contestant",)),
+    ):
+        refused = venire("prompts", "render", file, *options)
+        assert (refused.code, refused.out) == (2, "")
+        assert not [part for part in told if part not in refused.err], refused.err
 
 
 def test_rendering_reads_a_plan_that_is_there_and_writes_nothing(venire: Any, file: Path) -> None:
@@ -158,7 +158,7 @@ def test_rendering_reads_a_plan_that_is_there_and_writes_nothing(venire: Any, fi
 
 
 def test_without_a_plan_it_is_made_and_told(venire: Any, file: Path) -> None:
-    assert "the data was imported and the plan written, as by `venire plan`" in venire("prompts", "render", file).out
+    assert "written, as by `venire plan`" in venire("prompts", "render", file).out
     assert "the data was imported" not in venire("prompts", "render", file).out
     assert in_store(file, "select count(*) from attempt") == [(0,)]
 
@@ -183,7 +183,7 @@ def test_own_prompts_are_shown_against_ours_and_against_those_of_the_plan(venire
     assert not file.with_suffix(".duckdb").exists()
 
     assert venire("plan", file).code == 0
-    assert "the store's plan has the same prompts and settings" in venire("prompts", "diff", file).out
+    assert "same prompts and settings" in venire("prompts", "diff", file).out
 
     file.with_name("own.txt").write_text(own.replace("Say", "Write"), encoding="utf-8")
     changed = venire("prompts", "diff", file, "--json").json()["differences"]
@@ -215,7 +215,8 @@ def test_texts_of_an_earlier_version_are_told_from_the_store(
     assert f"-{ours}" in told["differences"][0]["diff"].splitlines()
     refused = venire("prompts", "render", file)
     assert refused.code == 2
-    assert "was planned with other prompts than this version of Venire has: `venire prompts diff" in refused.err
+    assert "other prompts" in refused.err
+    assert "`venire prompts diff" in refused.err
 
 
 def test_a_judgment_on_record_was_asked_nobody_knows_how(venire: Any, file: Path) -> None:
@@ -228,14 +229,16 @@ def test_a_judgment_on_record_was_asked_nobody_knows_how(venire: Any, file: Path
     text = file.read_text(encoding="utf-8").partition("[plan]")[0]
     text += '[plan]\npolicy = "recorded"\n[[judge]]\nmodel = "people"\nprovider = "replay"\nrecorded = "r.csv"\n'
     file.write_text(text, encoding="utf-8")
-    assert "nothing: this judgment was made elsewhere" in venire("prompts", "render", file).out
+    assert "judgment was made elsewhere" in venire("prompts", "render", file).out
 
 
-def test_a_judge_that_cuts_texts_is_the_judge_that_was_planned(venire: Any, write_campaign: Any) -> None:
+def test_a_judge_that_cuts_texts_is_the_judge_that_was_planned(
+    venire: Any, write_campaign: Any, settle: Settle
+) -> None:
     """The danger: the vocabulary that tokens are counted by is part of its key, and is looked up after loading."""
     more = 'max_tokens = 300\ncontext = 1100\ntoo_long = "truncate-both"'
     file = write_campaign(judge=more, instructions=1)
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     assert venire("prompts", "diff", file, "--json").json() == {"differences": [], "told": []}
     cut, trial = in_store(file, "select cut, trial from attempt where cut > 0 and step = 1 limit 1")[0]
     shown = venire("prompts", "render", file, "--trial", trial, "--step", 1)

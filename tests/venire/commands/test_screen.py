@@ -85,8 +85,8 @@ def test_a_plan_cuts_no_figure(write_campaign: Write, width: int) -> None:
     for figure in (row.trials, row.calls, row.input_tokens, row.output_tokens):
         assert f"{figure:,}" in words_of(out)
     said = " ".join(out.getvalue().split())
-    assert "battle: a matchup on an instruction; trial:" in said
-    assert "calls a trial: 2; nothing costs money" in said
+    assert "battle: a matchup" in said
+    assert "trial: 2; nothing costs money" in said
     assert "$" not in said
 
 
@@ -106,7 +106,7 @@ def test_a_judge_that_only_ties_has_a_board_beside_a_reference(tmp_path: Path) -
     board = build(read_battles(table, {}), reference=reference, origins=[Origin.RECORDED])
     screen, out = screen_of(130)
     show(screen, board.sections())
-    assert "agreement with the reference: none: all ratings of one side are equal" in out.getvalue()
+    assert "agreement with the reference: none:" in out.getvalue()
 
 
 def test_control_characters_are_shown_as_escapes_and_letters_as_they_are() -> None:

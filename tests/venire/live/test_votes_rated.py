@@ -177,7 +177,7 @@ def test_a_report_has_rows_of_judges_and_of_people_with_intervals(venire: Venire
         opened.connection.execute("insert into people values (9, 'others', 'people')")
     several = venire("report", store, "--format", "json").json()
     assert several["people"] is None
-    assert any("votes of served, others: --human NAME" in one["why"] for one in several["left_out"])
+    assert any("votes of served, others: --human" in one["why"] for one in several["left_out"])
     found = venire("report", store, "--format", "json", "--human", "served").json()
     people = found["people"]
     assert {**people, "judges": None} == {**board, "judges": None}
@@ -229,6 +229,6 @@ def test_a_width_learns_from_the_votes_of_a_page_and_of_the_people_named(
             )
     assert venire(*ask, "--human", "paper").json()["by_judge"] == after["by_judge"]
     nobody = venire(*ask, "--human", "nobody")
-    assert (nobody.code, "name one group of people whose votes are in" in nobody.err) == (2, True)
+    assert (nobody.code, "name one group of people" in nobody.err) == (2, True)
     refused = venire("annotate", store, "-o", tmp_path / "x.html", "--human", "paper")
-    assert (refused.code, "--human says whose votes --width learns from" in refused.err) == (2, True)
+    assert (refused.code, "--human says whose votes --width" in refused.err) == (2, True)

@@ -219,7 +219,7 @@ def test_a_vote_needs_the_token_of_a_page_and_an_origin(store: Path) -> None:
         _, found = await one.battles()
         for token in ("", "x" * 43):
             status, said = await one.post(one.ballot(found["battles"][0], token=token))
-            assert (status, "did not come from a page of this server" in said["error"]) == (403, True)
+            assert (status, "page of this server" in said["error"]) == (403, True)
         one.origin = {}
         assert (await one.post(one.ballot(found["battles"][0])))[0] == 403
 
@@ -287,7 +287,7 @@ def test_a_battle_that_is_not_of_the_sample_is_refused(store: Path) -> None:
             {"answer_2": other["answers"][1]["code"]},
         ):
             status, said = await one.post(one.ballot(first, **changes))
-            assert (status, "not among those to vote on here" in said["error"]) == (404, True)
+            assert (status, "among those to vote" in said["error"]) == (404, True)
 
     visit(store, act)
     assert kept(store) == []
@@ -368,7 +368,7 @@ def test_pages_are_read_while_votes_are_written(store: Path) -> None:
         _, found = await one.battles()
 
         async def read() -> None:
-            for page in ("overview", "calls", "battle/1", "instructions") * 3:
+            for page in ("overview", "calls", "battle/1", "instructions"):
                 async with one.session.get(f"{BASE}/{page}") as response:
                     assert response.status == 200, await response.text()
 
@@ -435,7 +435,7 @@ def test_a_group_of_simulated_people_takes_no_votes(store: Path, tmp_path: Path)
 
     async def act(one: Booth) -> None:
         status, said = await one.battles()
-        assert (status, "are simulated: give those of people another name" in said["error"]) == (400, True)
+        assert (status, "simulated: give those of people" in said["error"]) == (400, True)
 
     visit(store, act)
 

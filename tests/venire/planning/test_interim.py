@@ -93,9 +93,9 @@ def test_a_line_of_a_round_counts_in_words_and_says_why_no_width_is_known() -> N
 
 def test_a_history_says_what_its_columns_are() -> None:
     text = " ".join(shown(analyses(3)).split())
-    assert "none yet: fewer than 20 instructions" in text
-    assert "pairs open: pairs of models whose order" in text
-    assert "starved: models with too few battles" in text
+    assert "yet: fewer than 20 instructions" in text
+    assert "pairs open: pairs of models" in text
+    assert "starved: models with too few" in text
 
 
 class Fake:
@@ -123,7 +123,8 @@ def test_who_watches_a_run_in_rounds_sees_its_last_look_and_when_it_will_stop(te
     text = " ".join(cast(io.StringIO, screen.file).getvalue().split())
     assert "round 3, refine: 0 calls" in text
     assert "after round 2 (refine): " in text
-    assert "stops when every interval is within 25 points or the best 2 are known up to 15 points" in text
+    assert "interval is within 25 points" in text
+    assert "known up to 15 points" in text
     if not terminal:
         assert text.count("after round 2") == 1  # told again only once it is another
 

@@ -60,7 +60,7 @@ def test_what_is_cut_is_judged_and_told(venire: Venire, write_campaign: Write, f
     assert f"{found['cut']} asked with texts cut to fit, by {found['most_cut']:,} characters at most" in done.err
     assert status["judged"][0]["readable"] > 0.95  # a simulated judge knows a text by what is left of it
     again = venire("run", path, "--yes")
-    assert "nothing was asked in this run" in again.err
+    assert "nothing was asked" in again.err
 
 
 def test_nothing_is_said_of_long_input_where_no_context_is_known(venire: Venire, write_campaign: Write) -> None:

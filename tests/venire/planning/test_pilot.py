@@ -87,8 +87,9 @@ def test_a_pilot_of_which_every_call_fails_says_so(
     monkeypatch.setattr(OpenAIProvider, "send", refused)
     done = venire("plan", write_campaign(judge=PRICED), "--pilot", 4, "--yes")
     assert done.code == 1
-    assert "pilot: 0 of 8 trials, 8 calls" in done.err
-    assert "lane closed: openai simulated/gpt-4-0613@1: no such parameter. Mend it" in done.err
+    assert "0 of 8 trials, 8" in done.err
+    assert "lane closed: openai simulated/gpt-4-0613@1" in done.err
+    assert "Mend it" in done.err
     assert "trials failed" not in done.err, "the plan goes on with all of them once it is mended"
 
 
@@ -96,4 +97,4 @@ def test_a_pilot_that_a_budget_stops_says_so(write_campaign: Write, venire: Veni
     file = write_campaign(judge=PRICED, instructions=4, more="[budget]\ncalls = 20")
     done = venire("plan", file, "--pilot", 12, "--yes")
     assert done.code == 3
-    assert "it did not end whole (budget" in done.err
+    assert "did not end whole (budget" in done.err

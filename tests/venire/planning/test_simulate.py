@@ -96,7 +96,7 @@ def test_a_table_that_cannot_be_written_is_refused_before_anything_is_run(
     )
     done = venire("simulate", file, *TINY, "--csv", file.parent / "nowhere" / "t.csv")
     assert done.code == 2
-    assert "t.csv: No such file or directory" in done.err
+    assert "t.csv: No such file" in done.err
 
 
 def test_calls_are_a_limit_that_is_used_up_and_the_screen_says_what_it_is(venire: Venire, file: Path) -> None:
@@ -105,7 +105,7 @@ def test_calls_are_a_limit_that_is_used_up_and_the_screen_says_what_it_is(venire
     assert "verdicts: simulated" in done.out
     assert "all-pairs, 100 calls" in done.out
     assert "  100  " in done.out
-    assert "simulated seconds a second with 1 worker" in done.out.splitlines()[-1]
+    assert "seconds a second with 1" in done.out.splitlines()[-1]
 
 
 def test_the_data_of_a_file_are_the_field_and_its_store_stays_away(venire: Venire, write_campaign: Write) -> None:
@@ -232,9 +232,10 @@ def test_the_sentence_names_the_best_and_calls_chance_chance() -> None:
     (blurred,) = conclusions(made([[10.0, 20.0, 30.0], [15.0, 15.0, 31.0]]), ROWS[:2])
     assert ": not beyond chance" in blurred
     (third,) = conclusions(made([[10.0, 20.0, 30.0], [11.0, 19.5, 30.2], [60.0, 70.0, 80.1]]), ROWS)
-    assert "not beyond chance; it is beyond chance that it is better than widest-gap" in third
+    assert "not beyond chance" in third
+    assert "better than widest-gap" in third
     (single,) = conclusions(made([[10.0], [15.0]]), ROWS[:2])
-    assert "nobody can tell what is chance" in single
+    assert "nobody can tell" in single
     assert conclusions(made([[10.0, 20.0]]), ROWS[:1]) == []
 
 
@@ -243,7 +244,7 @@ def test_a_plan_that_rates_a_few_models_alone_is_never_the_best() -> None:
     for run in found.runs:
         cast(dict[str, float], run.figures)["unrated"] = 4.5 if run.variation == 0 else 0.0
     (told,) = conclusions(found, ROWS)
-    assert "the smallest error is that of all-pairs" in told
+    assert "error is that of all-pairs" in told
     assert told.endswith(" random left 4.5 models unrated on average.")
 
 
@@ -280,7 +281,7 @@ def test_a_run_needs_no_file_of_the_machine_where_it_was_asked_for(
     write_campaign: Write, tmp_path: Path, scratch: Path
 ) -> None:
     """A pool that pickles jobs and deletes the data, the field's store and its folder before it runs them."""
-    path = write_campaign()
+    path = write_campaign(instructions=1)
     settings = load_campaign(path)
     rows, seats = cross(Axes(), settings), simulated(settings, ())
     field, template = field_of(settings, scratch, None, None)

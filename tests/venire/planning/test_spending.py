@@ -36,8 +36,8 @@ def test_what_was_expected_stands_beside_what_was_paid(write_campaign: Write, ve
     assert 0.1 < share < 0.6
     assert found["expected_so_far"] == pytest.approx(share * found["expected"], abs=1)
     assert found["low_so_far"] < found["paid_so_far"] < found["high_so_far"]
-    assert "trials since the first forecast were to cost" in first.err
-    assert "trials since the first forecast were to cost" in venire("status", file.parent / "small.duckdb").out
+    assert "trials since the first forecast" in first.err
+    assert "trials since the first forecast" in venire("status", file.parent / "small.duckdb").out
 
 
 @pytest.mark.slow
@@ -62,7 +62,8 @@ def test_what_is_off_the_forecast_is_called_so(paid: int, says: str | None) -> N
     nano = {"low": 80, "expected": 100, "high": 130, "paid": paid}
     facts = {f"{name}_so_far": cents * 10_000_000 for name, cents in nano.items()}
     show_spending(Console(file=out, width=200), facts | {"settled_since": 40, "expected": 10**9})
-    assert "40 trials since the first forecast were to cost $1.00 ($0.8000 to $1.30)" in out.getvalue()
+    assert "40 trials since the first" in out.getvalue()
+    assert "cost $1.00 ($0.8000 to $1.30)" in out.getvalue()
     assert ("the forecast\n" in out.getvalue()) == (says is not None)
     assert says is None or says in out.getvalue()
 

@@ -117,7 +117,9 @@ def test_examples_of_entries_are_true(module: str) -> None:
     assert found.failed == 0
 
 
-@pytest.mark.parametrize("check", [check_format, check_method, check_policy, check_protocol, check_provider])
+@pytest.mark.parametrize(
+    "check", slow_after(3, check_method, check_policy, check_provider, check_format, check_protocol)
+)
 def test_examples_of_contracts_are_true(check: Any) -> None:
     runner = doctest.DocTestRunner(verbose=False)
     (example,) = doctest.DocTestFinder().find(check, globs=vars(import_module(check.__module__)))

@@ -165,7 +165,8 @@ def test_a_protocol_that_cannot_be_rehearsed_is_refused_before_anything_is_made(
     path = campaign(f'[plan]\npolicy = "all-pairs"\n{judge}')
     done = run("-c", UNREHEARSED, "run", path, "--yes")
     assert done.returncode == 2, done.stderr
-    assert "judge 'judge': protocol 'scale' cannot be rehearsed: venire-scale 0.1 does not say how" in done.stderr
+    assert "protocol 'scale' cannot be rehearsed" in done.stderr
+    assert "venire-scale 0.1" in done.stderr
     assert not path.with_suffix(".duckdb").exists()
 
 
@@ -177,7 +178,7 @@ def test_prompts_that_a_simulated_judge_takes_for_another_protocol_s_are_refused
     judge = '[[judge]]\nname = "judge"\nmodel = "simulated/bard@1"\nprompts = { reasons = "own.txt" }\n'
     done = run("-m", "venire", "plan", campaign(f'[plan]\npolicy = "all-pairs"\n{judge}'))
     assert done.returncode == 2, done.stderr
-    assert "takes these prompts for those of protocol 'listwise'" in done.stderr
+    assert "those of protocol 'listwise'" in done.stderr
 
 
 @pytest.mark.slow
@@ -214,7 +215,7 @@ def test_a_provider_of_another_package_is_asked(run: Run, campaign: Callable[[st
 @pytest.mark.slow
 def test_a_format_of_another_package_is_imported_and_rated(run: Run, sides: Path) -> None:
     done = run("-m", "venire", "import", "sides", sides, "--store", "s.duckdb")
-    assert (done.returncode, "6 instructions and 12 completions new" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "6 instructions and 12 completions" in done.stdout) == (0, True), done.stderr
     rated = run("-m", "venire", "rate", sides, "--json")
     assert json.loads(rated.stdout)["diagnostics"]["source"]["format"] == "sides"
     assert "sides" in run("-m", "venire", "import", "--help").stdout
@@ -226,4 +227,4 @@ def test_without_the_packages_their_names_are_refused_with_those_that_are_there(
     path = campaign('[plan]\npolicy = "swiss"\n[[judge]]\nname = "j"\nmodel = "simulated/bard@1"\nprotocol = "scale"\n')
     done = venire("plan", path)
     assert done.code == 2
-    assert 'found "swiss"; accepted: one of "widest-gap"' in done.err
+    assert '"swiss"; accepted: one of "widest-gap"' in done.err

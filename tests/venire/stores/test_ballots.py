@@ -83,7 +83,8 @@ def test_unranked_models_may_be_absent(venire: Venire, votes: Path, tmp_path: Pa
     pairs.write_text("model_a,model_b,winner\na,b,tie\n", encoding="utf-8")
     done = venire("rate", pairs, "--unranked", "absent")
     assert done.code == 2
-    assert "holds no ballots (columns model and rank): leave --unranked out" in done.err
+    assert "no ballots" in done.err
+    assert "leave --unranked out" in done.err
 
 
 def test_judges_of_lists_end_their_run_with_a_board(venire: Venire, write_campaign: Callable[..., Path]) -> None:
@@ -109,7 +110,7 @@ def test_beside_judges_of_pairs_ballots_are_left_out_and_it_is_said(
     assert settle(path) is Ending.COMPLETE
     board = venire("rate", path.with_suffix(".duckdb"), "--json").json()
     assert [row["judge"] for row in board["judges"]] == ["claude-3-opus"]
-    assert any("the ballots of gpt-4-0613 left out" in note for note in board["diagnostics"]["notes"])
+    assert any("ballots of gpt-4-0613 left out" in note for note in board["diagnostics"]["notes"])
 
 
 PEERS = """\

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import venire as vn
+from tests.stores import rows_of
 from venire.configs.loading import load_campaign
 from venire.orchestrator.planning.respondents import editing
 from venire.orchestrator.recording.ending import Ending
@@ -18,6 +19,8 @@ from venire.storage.read.judge_quality import judge_readability
 Venire = Callable[..., Any]
 
 PAIRS = '[[judge]]\nname = "pairs"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "binary"\n'
+ASKED = 6
+"""Instructions."""
 VARIANTS = 'policy = "all-pairs"\nvariants = ["echo"]'
 
 
@@ -34,7 +37,7 @@ def campaign(folder: Path, write_campaign: Callable[..., Path]) -> Callable[...,
     def write(
         judges: str = PAIRS, *, plan: str = VARIANTS, models: str = '["strong", "solid", "verbose"]', **options: Any
     ) -> Path:
-        path = write_campaign(judges=judges, **{"instructions": 16, **options})
+        path = write_campaign(judges=judges, **{"instructions": ASKED, **options})
         written = path.read_text(encoding="utf-8").replace('policy = "all-pairs"', plan)
         path.write_text(written.replace("[data]", f"[data]\nmodels = {models}"), encoding="utf-8")
         return path
@@ -47,22 +50,19 @@ def test_edited_battles_are_judged_and_are_no_battles_of_the_models(
 ) -> None:
     path = campaign()
     planned = venire("plan", path)
-    assert "and again with each answer edited (echo)" in planned.out + planned.err
+    assert "answer edited (echo)" in planned.out + planned.err
     settled(path)
     store = path.with_suffix(".duckdb")
-    count = "select count(*) from {0}"
-    assert venire("sql", store, count.format("battle"), "--json").json() == [{"count_star()": 3 * 16 * 2}]
-    sides = venire(
-        "sql", store, "select variant_a, variant_b, count(*) n from edited_battle group by all order by 1", "--json"
-    ).json()
+    assert rows_of(store, "select count(*) from battle") == [(3 * ASKED * 2,)]
+    sides = rows_of(store, "select variant_a, variant_b, count(*) from edited_battle group by all order by 1")
     # strong lacks one edited copy: neither of its two battles there is asked with an edit
-    assert [tuple(row.values()) for row in sides] == [("", "echo", (3 * 16 - 2) * 2), ("echo", "", (3 * 16 - 2) * 2)]
+    assert sides == [("", "echo", (3 * ASKED - 2) * 2), ("echo", "", (3 * ASKED - 2) * 2)]
     shown = venire("rate", store)
     assert "Edited completions: echo   verdicts: simulated" in shown.out
     board = vn.rate(store)
-    assert sum(row["battles"] for row in board.rows()) == 2 * 3 * 16
+    assert sum(row["battles"] for row in board.rows()) == 2 * 3 * ASKED
     (edit,) = board.edits
-    assert (edit.variant, edit.pairs, edit.battles) == ("echo", "all pairs", 3 * 16 - 2)
+    assert (edit.variant, edit.pairs, edit.battles) == ("echo", "all pairs", 3 * ASKED - 2)
     assert edit.shift == pytest.approx(edit.on_a - edit.on_b)
     assert board.to_json()["edits"][0]["battles"] == edit.battles
     by_row = venire("rate", store, "--cluster", "none", "--json").json()["edits"][0]
@@ -74,7 +74,7 @@ def test_edited_battles_are_judged_and_are_no_battles_of_the_models(
 def test_a_copy_that_is_no_different_is_not_judged(
     campaign: Callable[..., Path], settled: Callable[[Path], Path]
 ) -> None:
-    path = campaign(instructions=16)
+    path = campaign(instructions=ASKED)
     table = path.with_name("completions.jsonl")
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
     texts = {(row["model"], row["instruction_id"]): row["completion"] for row in rows if not row["variant"]}
@@ -84,7 +84,7 @@ def test_a_copy_that_is_no_different_is_not_judged(
     table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     settled(path)
     (edit,) = vn.rate(path).edits
-    assert edit.battles == 16 - 1  # strong against verbose, but for the copy that strong lacks
+    assert edit.battles == ASKED - 1  # strong against verbose, but for the copy that strong lacks
 
 
 def test_a_board_is_the_same_with_and_without_edits(
@@ -100,7 +100,7 @@ def test_a_board_is_the_same_with_and_without_edits(
     assert one == other
     with vn.open_store(both.with_suffix(".duckdb")) as store:
         (row,) = judge_readability(store, 1)
-    assert row.both_read == 3 * 16 + 2 * (3 * 16 - 2)  # each with its two orders
+    assert row.both_read == 3 * ASKED + 2 * (3 * ASKED - 2)  # each with its two orders
 
 
 def test_edits_are_beside_grades_by_kind_of_pair(
@@ -115,7 +115,7 @@ def test_edits_are_beside_grades_by_kind_of_pair(
     assert kinds["all pairs"].battles == sum(one.battles for name, one in kinds.items() if name != "all pairs")
     assert board.grades is not None
     assert board.grades.accuracy is not None
-    assert all(row.graded == 16 for row in board.grades.accuracy.models)  # edited copies are not graded
+    assert all(row.graded == ASKED for row in board.grades.accuracy.models)  # edited copies are not graded
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,13 @@ def test_edits_that_cannot_be_judged_are_refused(
 EDITOR = '[[editor]]\nname = "echo"\nmodel = "simulated/gpt-4-0613@1"\nmax_tokens = 8000\n{more}'
 
 
-def copies(venire: Venire, path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = venire(
-        "sql",
+def copies(path: Path) -> list[tuple[str, str]]:
+    """Each completion that was edited, and its copy."""
+    return rows_of(
         path.with_suffix(".duckdb"),
-        "select m.name model, i.external_id instruction, o.text, e.text copy from completion e join completion o on "
-        "o.model = e.model and o.instruction = e.instruction and o.variant = '' join model m on m.id = e.model "
-        "join instruction i on i.id = e.instruction where e.variant = 'echo' order by all",
-        "--json",
-    ).json()
-    return found
+        "select o.text, e.text from completion e join completion o on o.model = e.model and "
+        "o.instruction = e.instruction and o.variant = '' where e.variant = 'echo' order by all",
+    )
 
 
 def test_an_editor_writes_copies_that_a_run_then_judges(venire: Venire, write_campaign: Callable[..., Path]) -> None:
@@ -158,19 +155,20 @@ def test_an_editor_writes_copies_that_a_run_then_judges(venire: Venire, write_ca
     assert "`venire edit` writes the copies" in early.err
     done = venire("edit", path, "--yes")
     assert done.code == 0, done.err
-    assert "6 models x 2 instructions to edit x 1 editor = 12 trials" in done.err
+    assert "6 models x 2 instructions" in done.err
+    assert "1 editor = 12 trials" in done.err
     assert done.out.splitlines()[1].split() == ["echo", "12", "12", "0"]
-    made = copies(venire, path)
+    made = copies(path)
     assert len(made) == 12
-    for row in made:
-        assert row["copy"].startswith(row["text"])
-        assert row["copy"].count(row["text"]) == 4
+    for text, copy in made:
+        assert copy.startswith(text)
+        assert copy.count(text) == 4
     again = venire("edit", path, "--yes")
     assert "nothing was asked" in again.err
     judged = venire("run", path, "--yes")
     assert judged.code == 0, judged.err
     assert "Edited completions: echo   verdicts: simulated" in judged.out
-    assert len(copies(venire, path)) == 12
+    assert len(copies(path)) == 12
     board = vn.rate(path)
     assert board.edits[0].battles == 15 * 2
     only = venire("rate", path, "--json").json()  # the campaign of edits is none that rates models
@@ -193,7 +191,7 @@ def test_copies_from_a_file_are_not_asked_for_again(venire: Venire, campaign: Ca
     path = campaign(EDITOR.format(more="") + PAIRS, plan='policy = "all-pairs"', instructions=2)
     refused = venire("edit", path, "--yes")
     assert refused.code == 2
-    assert "copies edited as 'echo' that were not asked of this editor" in refused.err
+    assert "copies edited as 'echo'" in refused.err
 
 
 @pytest.mark.slow
@@ -203,13 +201,14 @@ def test_the_budget_of_edits_ends_them_with_3_and_what_was_written_counts(
     path = write_campaign(judges=EDITOR.format(more="") + PAIRS, more="[budget.generation]\ncalls = 5")
     done = venire("edit", path, "--yes")
     assert done.code == 3
-    assert "Raise [budget.generation] and go on: venire edit " in done.err
-    assert len(copies(venire, path)) == 5
+    assert "Raise [budget.generation]" in done.err
+    assert "venire edit " in done.err
+    assert len(copies(path)) == 5
     path.write_text(path.read_text().replace("calls = 5", "calls = 50"), encoding="utf-8")
     result = vn.edit(path, amend=True)
     assert result.ending is Ending.COMPLETE
     assert result.board is None
-    assert len(copies(venire, path)) == 12
+    assert len(copies(path)) == 12
 
 
 def test_a_file_without_editors_is_told_what_to_add(venire: Venire, write_campaign: Callable[..., Path]) -> None:

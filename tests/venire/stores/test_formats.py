@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import venire as product
+from tests.parameters import slow_after
 from venire.arena.errors import InputError
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.exporting import export_format
@@ -35,11 +36,12 @@ def lines(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("campaign", ["first", pytest.param("second", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("form", "files"),
-    [
-        ("arena-hard", "model_judgment/*/*.jsonl"),
+    slow_after(
+        2,
         ("mt-bench", "model_judgment/*.jsonl"),
         ("llm-comparator", "*.json"),
-    ],
+        ("arena-hard", "model_judgment/*/*.jsonl"),
+    ),
 )
 def test_a_board_is_the_same_from_a_store_and_from_its_files(
     kept: Path, tmp_path: Path, form: str, files: str, campaign: str
@@ -81,11 +83,12 @@ def test_files_without_orders_keep_every_verdict_as_it_was(kept: Path, tmp_path:
 
 @pytest.mark.parametrize(
     ("form", "files"),
-    [
+    slow_after(
+        2,
         ("alpaca-eval", "model_outputs/*.json"),
-        ("arena-hard", "question.jsonl model_answer/*.jsonl"),
         ("mt-bench", "question.jsonl model_answer/*.jsonl"),
-    ],
+        ("arena-hard", "question.jsonl model_answer/*.jsonl"),
+    ),
 )
 def test_texts_come_back_as_they_went_out(kept: Path, tmp_path: Path, form: str, files: str) -> None:
     out = tmp_path / "out"
@@ -209,7 +212,7 @@ def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path,
 
 def test_tables_are_not_named_with_another_tool_s_format(venire: Venire, kept: Path, tmp_path: Path) -> None:
     done = venire("export", kept, "mt-bench", "battles", "-o", tmp_path / "o")
-    assert (done.code, "mt-bench has files of its own: export it by itself" in done.err) == (2, True)
+    assert (done.code, "mt-bench has files" in done.err) == (2, True)
     with pytest.raises(InputError, match="choose one of agreed, decided, every"):
         export_format(kept, tmp_path / "o", "preferences", options=ExportOptions("all"))  # type: ignore[arg-type]
     assert not (tmp_path / "o").exists()
@@ -226,8 +229,10 @@ def test_the_board_says_what_the_files_were_taken_for(venire: Venire, tmp_path: 
     path = tmp_path / "b.csv"
     path.write_text("model_a,model_b,winner\na,b,model_a\na,b,model_b\na,b,tie (bothbad)\n", encoding="utf-8")
     shown = venire("rate", path, "--bootstrap", "0")
-    assert "format: chatbot-arena (by its columns; another: --format); 3 verdicts" in shown.out
-    assert "both bad: 1, counted as ties; --both-bad drop leaves them out" in shown.out
+    assert "format: chatbot-arena" in shown.out
+    assert "another: --format); 3 verdicts" in shown.out
+    assert "both bad: 1, counted" in shown.out
+    assert "--both-bad drop" in shown.out
     dropped = venire(
         "rate", path, "--both-bad", "drop", "--format", "chatbot-arena", "--json", "--bootstrap", "0"
     ).json()
@@ -251,8 +256,10 @@ def test_an_import_says_what_is_new_and_what_was_left_out(venire: Venire, tmp_pa
     path = tmp_path / "all.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = venire("import", "mt-bench", path, "--store", tmp_path / "s.duckdb")
-    assert "1 instructions and 0 completions new, 0 known already" in done.out
-    assert "row 2: the answer of m0 is $ERROR$" in done.out
+    assert "1 instructions" in done.out
+    assert "0 completions new, 0 known" in done.out
+    assert "row 2:" in done.out
+    assert "answer of m0 is $ERROR$" in done.out
     assert "2 more rows" in done.out
     told = venire("import", "mt-bench", path, "--store", tmp_path / "s.duckdb", "--json").json()
     assert (told["instructions"], told["known"], len(told["skipped"])) == (0, 1, 5)

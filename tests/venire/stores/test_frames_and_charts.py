@@ -133,7 +133,7 @@ def keys(battles: Battles) -> list[tuple[Any, ...]]:
 def test_cost_is_drawn_where_a_call_had_a_price(judged: Callable[..., Path]) -> None:
     with pytest.raises(vn.InputError, match="no cost chart: no call cost anything"):
         vn.rate(judged()).plot("cost")
-    priced = vn.rate(judged(name="priced.toml", judge="price = { input = 3.0, output = 15.0 }"))
+    priced = vn.rate(judged(name="priced.toml", instructions=1, judge="price = { input = 3.0, output = 15.0 }"))
     assert priced.evidence is not None
     assert priced.evidence.costs is not None
     costs = priced.evidence.costs().judges

@@ -158,7 +158,8 @@ def test_a_comparison_with_too_few_known_models_says_so(venire: Venire, judged: 
     shown = venire("rate", path, "--compare", "--method", "elo", "--method", "borda", "--reference", reference)
     assert shown.code == 0, shown.err
     assert "tau-b with reference" in shown.out  # in the note
-    assert "2 models have both ratings; agreement needs at least 4" in shown.out
+    assert "2 models have both ratings" in shown.out
+    assert "agreement needs at least 4" in shown.out
 
 
 def test_models_that_a_board_does_not_have_are_not_graded_on_it(venire: Venire, campaign: Callable[..., Path]) -> None:
@@ -192,7 +193,7 @@ def test_grades_of_another_origin_are_left_out_and_named(venire: Venire, campaig
     noted = vn.rate(store).grades
     assert noted is not None
     assert (noted.tables, noted.notes) == ((), ("grades of another origin are left out: campaign graded",))
-    assert "grades of another origin are left out" in venire("rate", store).out
+    assert "another origin are left out" in venire("rate", store).out
     alone = vn.rate(store, campaign="graded").grades
     assert alone is not None
     assert (alone.verdicts, alone.tables[0].accuracy) == ("recorded", {"strong": 1.0})
@@ -214,10 +215,11 @@ def test_what_needs_pairs_is_refused_with_what_there_is(venire: Venire, campaign
     for words in (("audit", path), ("rate", path, "--compare")):
         refused = venire(*words)
         assert refused.code == 2
-        assert "there are grades alone, of grades, and no verdicts on pairs or lists" in refused.err
+        assert "grades alone" in refused.err
+        assert "no verdicts on pairs" in refused.err
     refused = venire("rate", path, "--covariate", "length")
     assert refused.code == 2
-    assert "has grades alone, which have no covariates" in refused.err
+    assert "no covariates" in refused.err
 
 
 def test_rows_are_independent_where_asked(venire: Venire, campaign: Callable[..., Path]) -> None:

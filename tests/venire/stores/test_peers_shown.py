@@ -50,6 +50,6 @@ def test_a_narrow_terminal_has_the_figures_that_matter(width: int, wide: bool) -
     assert "-0.50 -0.90 to -0.10 0.00" in shown  # what rounds to 0 has no sign
     assert "90 %" in shown
     assert "own odds  " not in out.getvalue()
-    assert "no own odds: a[b]\\x1b: it won all" in shown
+    assert "own odds: a[b]\\x1b: it won" in shown
     assert "note: a stands better" in shown
     assert all(len(line) <= width for line in out.getvalue().splitlines())

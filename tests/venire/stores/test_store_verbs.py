@@ -125,7 +125,8 @@ def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: 
     assert not (folder / "plan.jsonl").exists()
     assert venire(*words, "--force").code == 0
     assert (folder / "battle.jsonl").read_bytes() == before
-    assert "no campaign 'third'; there are: first, second" in venire(*words[:-1], "third").err
+    assert "no campaign 'third'" in venire(*words[:-1], "third").err
+    assert "first, second" in venire(*words[:-1], "third").err
     there = "battles, judgments, replies, votes, ratings, annotator, attempt, ballot, battle,"
     assert f"no table or view 'nothing'; there are: {there}" in venire(*words[:2], "nothing", *words[2:]).err
     assert venire("export", kept, "battles", "-o", kept).code == 2
@@ -172,7 +173,8 @@ def test_a_campaign_goes_on_in_the_merged_store_and_pays_only_for_the_rest(venir
     shutil.copytree(FIXTURES / "campaign", merged.parent)
     said = venire("store", "merge", here, there, "-o", merged)
     assert said.code == 0, said.err
-    assert "175 calls were on record in several stores and count once" in said.out
+    assert "175 calls" in said.out
+    assert "count once" in said.out
     told = json.loads(venire("status", merged, "--json").out)["campaigns"][1]
     assert (told["progress"]["planned"], told["progress"]["missing"]) == (planned, 0)
     assert told["accounts"]["nano"] == rows(there, "select nano from spend where campaign = 2")[0][0]
@@ -235,7 +237,7 @@ def test_a_loss_is_accepted_once_and_only_where_there_is_one(venire: Venire, kep
     assert "venire store accept-loss" in venire("status", kept).err
     said = venire("store", "accept-loss", kept)
     assert said.code == 0
-    assert "goes on without 3 commits; 1 calls have no answer on record" in said.out
-    assert "$0.0050 for them count as spent" in said.out
+    assert "without 3 commits; 1 calls" in said.out
+    assert "$0.0050 for them count" in said.out
     assert venire("store", "check", kept).code == 0
     assert "nothing was done" in venire("store", "accept-loss", kept).out

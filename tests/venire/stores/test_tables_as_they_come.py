@@ -46,7 +46,8 @@ def test_spaces_around_names_make_no_other_models(venire: Venire, tmp_path: Path
     path = written(tmp_path, PADDED)
     board = venire("rate", path, "--json").json()
     assert [row["model"] for row in board["models"]] == ["x", "y"]
-    assert "spaces around names were left out, in 3 rows" in board["diagnostics"]["source"]["notes"]
+    assert "spaces around names" in board["diagnostics"]["source"]["notes"]
+    assert "3 rows" in board["diagnostics"]["source"]["notes"]
     ballots = written(tmp_path, "rater,model,rank\nann, x,1\nann,y,2\nbob,x ,1\nbob,y,2\n")
     assert [row.model for row in vn.rate(ballots).models] == ["x", "y"]
 
@@ -59,7 +60,7 @@ def test_one_unknown_word_leaves_the_others_known_and_its_remedy_turns_no_verdic
     path = written(tmp_path, path.read_text().replace("a,b", "oak,elm").replace("b,a", "elm,oak"))
     refused = venire("rate", path)
     assert refused.code == 2
-    assert 'row 13: "winner" is "invalid" in 2 rows' in refused.err
+    assert 'row 13: "winner" is "invalid"' in refused.err
     assert "all bad" not in refused.err
     remedy = re.search(r"--value \S+", refused.err)
     assert remedy is not None

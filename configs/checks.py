@@ -7,34 +7,19 @@ file that the schema refuses: a user mends everything at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from venire.arena.budgets import UNITS
-from venire.arena.campaigns import REPLICAS, Limits
+from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED, Origin
 from venire.arena.registry import POLICIES, PROVIDERS
+from venire.configs.fields import LaneKey
 from venire.configs.problems import Place, Problem, quoted
 from venire.configs.schema import Contestant, Editor, Judge, PhaseTable, Plan, RespondentTable
 from venire.configs.values import chooses_battles, needless_matchups, policies_with
-
-_IDENTITY = ("provider", "base_url", "key_variable", "key_variables", "model", "fallback")
-_LANE = (
-    *(field.name for field in fields(Limits)),
-    "share",
-    "skew",
-    "concurrency",
-    "timeout",
-    "transport",
-    "wave_size",
-    "max_wait",
-    "after_wait",
-)
-_TRIES = ("max_attempts", "max_elapsed", "patience")
-_WIRE = ("connect_timeout", "read_timeout", "headers", "proxy", "proxy_variable")
 
 
 def is_simulated(model: str) -> bool:
@@ -305,10 +290,10 @@ def _lane_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
                 "the same provider, base_url, key_variable and model twice: leave out a fallback that is no other way",
             )
         before, other = next((known[route] for route in routes if route in known), (place, one))
-        one_lane = all(repr(getattr(one, key)) == repr(getattr(other, key)) for key in _IDENTITY)
+        one_lane = all(repr(getattr(one, key)) == repr(getattr(other, key)) for key in Judge.keys_of(LaneKey.IDENTITY))
         unlike = [
             f"{key} {_said(getattr(other, key))} and {_said(getattr(one, key))}"
-            for key in (*_LANE, *(_TRIES if one_lane else ()), *_WIRE)
+            for key in Judge.keys_of(LaneKey.LIMIT, *([LaneKey.RETRY] if one_lane else []), LaneKey.CONNECTION)
             if getattr(other, key) != getattr(one, key)
         ]
         if unlike:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 from functools import reduce
 from inspect import Parameter, Signature
 from operator import or_
@@ -37,6 +37,26 @@ class Compared(Flag):
     ALL = JUDGING | GENERATION | EDITING
 
 
+class Shapes(Enum):
+    """The rounds that a key shapes: a change to it undoes those that are planned."""
+
+    NONE = auto()
+    PHASE = auto()
+    """Those of its phase."""
+    ALL = auto()
+
+
+class LaneKey(Enum):
+    """What a key is to the lane of a respondent: those of one key to a vendor say the same of it."""
+
+    IDENTITY = auto()
+    """What makes two respondents one lane."""
+    LIMIT = auto()
+    RETRY = auto()
+    """Of one lane alone; two lanes may share a key and give up at other times."""
+    CONNECTION = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Declared:
     """What a key of a table is beside its type, values and default."""
@@ -44,6 +64,8 @@ class Declared:
     since: int
     shards: Shards
     compared: Compared
+    shapes: Shapes
+    lane: LaneKey | None
 
 
 class _Said(NamedTuple):
@@ -52,6 +74,8 @@ class _Said(NamedTuple):
     since: int
     shards: Shards | None
     compared: Compared | None
+    shapes: Shapes | None
+    lane: LaneKey | None
 
 
 def key(
@@ -60,14 +84,16 @@ def key(
     since: int,
     shards: Shards | None = None,
     compared: Compared | None = None,
+    shapes: Shapes | None = None,
+    lane: LaneKey | None = None,
     **field: Any,
 ) -> Any:
     """A key of a table: the values that are `accepted`, in words, and what else pydantic's `Field` takes.
 
-    `shards` and `compared` are given where they are not those of the table.
+    `shards`, `compared` and `shapes` are given where they are not those of the table, `lane` where it is one of a lane.
     """
     info: FieldInfo = Field(description=accepted, **field)
-    info.metadata.append(_Said(since, shards, compared))
+    info.metadata.append(_Said(since, shards, compared, shapes, lane))
     return info
 
 
@@ -86,6 +112,8 @@ class Table(BaseModel):
     """How shards divide the keys that do not say it themselves; None: every key does."""
     compared: ClassVar[Compared] = Compared.ALL
     """Which settings the keys that do not say it themselves are part of, where their table is."""
+    shapes: ClassVar[Shapes] = Shapes.ALL
+    """The rounds that the keys shape which do not say it themselves."""
     declared: ClassVar[Mapping[str, Declared]] = {}
     """What each key is."""
     _given: dict[str, Any] = PrivateAttr(default_factory=dict)
@@ -120,7 +148,13 @@ class Table(BaseModel):
             raise TypeError(
                 f"{cls.__name__}.{name}: declare by `key` since when there is it, and what shards have of it"
             )
-        return Declared(said.since, shards, cls.compared if said.compared is None else said.compared)
+        compared = cls.compared if said.compared is None else said.compared
+        return Declared(said.since, shards, compared, said.shapes or cls.shapes, said.lane)
+
+    @classmethod
+    def keys_of(cls, *lane: LaneKey) -> tuple[str, ...]:
+        """The keys that are so much to a lane: kind by kind, each in the order in which keys are declared."""
+        return tuple(name for kind in lane for name, about in cls.declared.items() if about.lane is kind)
 
     def __init__(self, /, **keys: Any) -> None:
         """Check one table that is written in Python. Raises InputError with a line for each thing that is wrong."""

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, create_model, model_validator
 from venire.arena.budgets import UNITS, BudgetUnit, Shards
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES, PROVIDERS
-from venire.configs.fields import Compared, Table, key, whole
+from venire.configs.fields import Compared, LaneKey, Shapes, Table, key, whole
 from venire.configs.values import (
     MONEY,
     PATH,
@@ -94,47 +94,56 @@ class RespondentTable(Table):
     """What `[[judge]]` and `[[contestant]]` have in common: a model, the way to it, and how it is asked."""
 
     shards = Shards.WHOLE
-    name: Text | None = key(TEXT, since=0, default=None)
-    model: Text = key(TEXT, since=0)
-    provider: _Provider = key(None, since=0, default="openai")
-    base_url: Address | None = key(_URL, since=0, default=None)
-    key_variable: Variable | None = key(_VARIABLE, since=0, default=None)
+    shapes = Shapes.NONE  # beside these, the respondent key says who a judge is
+    name: Text | None = key(TEXT, since=0, default=None, shapes=Shapes.ALL)
+    model: Text = key(TEXT, since=0, lane=LaneKey.IDENTITY)
+    provider: _Provider = key(None, since=0, default="openai", lane=LaneKey.IDENTITY)
+    base_url: Address | None = key(_URL, since=0, default=None, lane=LaneKey.IDENTITY)
+    key_variable: Variable | None = key(_VARIABLE, since=0, default=None, lane=LaneKey.IDENTITY)
     key_variables: Variables | None = key(
-        "a list of at least two names of environment variables, each once", since=1, default=None
+        "a list of at least two names of environment variables, each once", since=1, default=None, lane=LaneKey.IDENTITY
     )
-    fallback: list[Fallback] = key("[[...fallback]] tables, with double brackets", since=1, default=[])
+    fallback: list[Fallback] = key(
+        "[[...fallback]] tables, with double brackets", since=1, default=[], lane=LaneKey.IDENTITY
+    )
     temperature: Temperature = key(_TEMPERATURE, since=0, default=Decimal(0))
     max_tokens: int = whole(1, 10_000_000, since=0, default=800)
     context: int | None = whole(1, 1_000_000_000, since=1, default=None)
     system: str | None = key(TEXT, since=1, default=None, min_length=1)
-    requests_per_minute: int | None = whole(1, 10_000_000, since=0, default=None)
-    tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None)
-    input_tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None)
-    output_tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None)
-    requests_per_day: int | None = whole(1, 10**12, since=1, default=None)
-    share: Share = key(_SHARE, since=1, default=Decimal(1), shards=Shards.PART)
-    skew: Skew = key("a number of seconds from 0 to 60", since=1, default=Decimal(1))
-    concurrency: int = whole(1, 100_000, since=0, default=16)
-    timeout: Seconds = key(_SECONDS, since=0, default=Decimal(120))
-    connect_timeout: Seconds = key(_SECONDS, since=1, default=Decimal(15))
-    read_timeout: Seconds | None = key(_SECONDS, since=1, default=None)
-    headers: Headers = key('a table of texts, such as { "X-Title" = "my campaign" }', since=1, default={})
-    proxy: Proxy | None = key("an http URL, such as http://proxy.example.org:3128", since=1, default=None)
-    proxy_variable: Variable | None = key(_VARIABLE, since=1, default=None)
-    max_attempts: int = whole(1, 1000, since=0, default=5)
-    max_elapsed: Long = key(_LONG, since=1, default=Decimal(21_600))
-    patience: Long = key(_LONG, since=1, default=Decimal(900))
+    requests_per_minute: int | None = whole(1, 10_000_000, since=0, default=None, lane=LaneKey.LIMIT)
+    tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None, lane=LaneKey.LIMIT)
+    input_tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None, lane=LaneKey.LIMIT)
+    output_tokens_per_minute: int | None = whole(1, 10**12, since=1, default=None, lane=LaneKey.LIMIT)
+    requests_per_day: int | None = whole(1, 10**12, since=1, default=None, lane=LaneKey.LIMIT)
+    share: Share = key(_SHARE, since=1, default=Decimal(1), shards=Shards.PART, lane=LaneKey.LIMIT)
+    skew: Skew = key("a number of seconds from 0 to 60", since=1, default=Decimal(1), lane=LaneKey.LIMIT)
+    concurrency: int = whole(1, 100_000, since=0, default=16, lane=LaneKey.LIMIT)
+    timeout: Seconds = key(_SECONDS, since=0, default=Decimal(120), lane=LaneKey.LIMIT)
+    connect_timeout: Seconds = key(_SECONDS, since=1, default=Decimal(15), lane=LaneKey.CONNECTION)
+    read_timeout: Seconds | None = key(_SECONDS, since=1, default=None, lane=LaneKey.CONNECTION)
+    headers: Headers = key(
+        'a table of texts, such as { "X-Title" = "my campaign" }', since=1, default={}, lane=LaneKey.CONNECTION
+    )
+    proxy: Proxy | None = key(
+        "an http URL, such as http://proxy.example.org:3128", since=1, default=None, lane=LaneKey.CONNECTION
+    )
+    proxy_variable: Variable | None = key(_VARIABLE, since=1, default=None, lane=LaneKey.CONNECTION)
+    max_attempts: int = whole(1, 1000, since=0, default=5, lane=LaneKey.RETRY)
+    max_elapsed: Long = key(_LONG, since=1, default=Decimal(21_600), lane=LaneKey.RETRY)
+    patience: Long = key(_LONG, since=1, default=Decimal(900), lane=LaneKey.RETRY)
     elo: Elo | None = key("a finite number of Elo points, from -100000 to 100000", since=0, default=None)
     family: Text | None = key(TEXT, since=0, default=None)
     price: Price | None = key(_PRICE, since=0, default=None)
     free: bool = key(_FLAG, since=0, default=False)
     structured_output: bool | None = key(_FLAG, since=5, default=None)
     transport: Literal["live", "batch", "file"] = key(
-        '"live", "batch" or "file"', since=5, default="live", compared=Compared.NOWHERE
+        '"live", "batch" or "file"', since=5, default="live", compared=Compared.NOWHERE, lane=LaneKey.LIMIT
     )
-    wave_size: int | None = whole(1, 1_000_000, since=5, default=None, compared=Compared.NOWHERE)
-    max_wait: Long | None = key(_LONG, since=5, default=None, compared=Compared.NOWHERE)
-    after_wait: Literal["live", "start"] = key('"live" or "start"', since=5, default="live", compared=Compared.NOWHERE)
+    wave_size: int | None = whole(1, 1_000_000, since=5, default=None, compared=Compared.NOWHERE, lane=LaneKey.LIMIT)
+    max_wait: Long | None = key(_LONG, since=5, default=None, compared=Compared.NOWHERE, lane=LaneKey.LIMIT)
+    after_wait: Literal["live", "start"] = key(
+        '"live" or "start"', since=5, default="live", compared=Compared.NOWHERE, lane=LaneKey.LIMIT
+    )
     batch_price: Price | None = key(
         "a table such as { input = 0.075, output = 0.30 }", since=5, default=None, compared=Compared.NOWHERE
     )
@@ -156,7 +165,7 @@ class Judge(RespondentTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    base_url: Address | None = key(_URL_OR_REPLICAS, since=0, default=None)
+    base_url: Address | None = key(_URL_OR_REPLICAS, since=0, default=None, lane=LaneKey.IDENTITY)
     protocol: Text = key('the name of a protocol, such as "two-stage"', since=0, default="two-stage")
     repair: bool = key(_FLAG, since=0, default=True)
     logprobs: bool = key(_FLAG, since=1, default=False)
@@ -167,8 +176,10 @@ class Judge(RespondentTable):
     examples: Text | None = key(PATH, since=1, default=None)
     options: dict[str, str] = key('a table of texts, such as { points = "5" }', since=1, default={})
     prompts: dict[str, Text] = key('a table of files, such as { reasons = "reasons.txt" }', since=1, default={})
-    recorded: Text | None = key(PATH, since=1, default=None)
-    map: dict[str, Text] = key('a table of column names, such as { verdict = "winner" }', since=1, default={})
+    recorded: Text | None = key(PATH, since=1, default=None, shapes=Shapes.ALL)
+    map: dict[str, Text] = key(
+        'a table of column names, such as { verdict = "winner" }', since=1, default={}, shapes=Shapes.ALL
+    )
     dialect: Text | None = key('the name of a dialect, such as "mt-bench"', since=1, default=None)
 
     @model_validator(mode="before")
@@ -199,7 +210,7 @@ class Editor(RespondentTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    name: Text = key('the name of the edit, such as "echo"', since=4)
+    name: Text = key('the name of the edit, such as "echo"', since=4, shapes=Shapes.ALL)
     max_tokens: int = whole(1, 10_000_000, since=4, default=4096)
     prompts: dict[str, Text] = key('a table of files, such as { edit = "edit.txt" }', since=4, default={})
 
@@ -240,7 +251,7 @@ class Data(Table):
         "a list of at least two model names, each once", since=0, default=None, compared=_EDITED
     )
     map: ColumnNames = key("tables instructions, completions, elo", since=0, default_factory=ColumnNames)
-    families: dict[str, Text] = key("a table from model to family", since=0, default={})
+    families: dict[str, Text] = key("a table from model to family", since=0, default={}, shapes=Shapes.NONE)
 
 
 _Policy = Annotated[str, OneOf(POLICIES, also=(RECORDED,), lead="one of ")]
@@ -251,17 +262,22 @@ class PhaseTable(Table):
     """One `[[plan.phase]]`: a part of the plan with a policy of its own."""
 
     shards = Shards.WHOLE
-    policy: _Policy = key(None, since=0, default="widest-gap")
-    matchups: int = whole(1, 10_000_000, since=0, default=30)
-    coverage: Share = key(_SHARE, since=0, default=Decimal("0.3"))
+    policy: _Policy = key(None, since=0, default="widest-gap", shapes=Shapes.PHASE)
+    matchups: int = whole(1, 10_000_000, since=0, default=30, shapes=Shapes.PHASE)
+    coverage: Share = key(_SHARE, since=0, default=Decimal("0.3"), shapes=Shapes.PHASE)
     band: Band = key(
-        "two numbers of Elo points, the lower first, such as [60, 200]", since=1, default=[Decimal(60), Decimal(200)]
+        "two numbers of Elo points, the lower first, such as [60, 200]",
+        since=1,
+        default=[Decimal(60), Decimal(200)],
+        shapes=Shapes.PHASE,
     )
-    battles: int | None = whole(1, 1_000_000_000, since=1, default=None)
-    round: int = whole(1, 1_000_000, since=1, default=100)
-    purpose: Literal["mean", "boundary", "place"] = key('"mean", "boundary" or "place"', since=1, default="mean")
-    top: int = whole(1, 100_000, since=1, default=3)
-    place: Text | None = key("the name of a model", since=1, default=None)
+    battles: int | None = whole(1, 1_000_000_000, since=1, default=None, shapes=Shapes.NONE)
+    round: int = whole(1, 1_000_000, since=1, default=100, shapes=Shapes.NONE)
+    purpose: Literal["mean", "boundary", "place"] = key(
+        '"mean", "boundary" or "place"', since=1, default="mean", shapes=Shapes.PHASE
+    )
+    top: int = whole(1, 100_000, since=1, default=3, shapes=Shapes.PHASE)
+    place: Text | None = key("the name of a model", since=1, default=None, shapes=Shapes.PHASE)
 
 
 class Phase(PhaseTable):
@@ -271,7 +287,7 @@ class Phase(PhaseTable):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    name: Text = key(TEXT, since=1)
+    name: Text = key(TEXT, since=1, shapes=Shapes.NONE)
 
 
 class Stop(Table):
@@ -303,8 +319,8 @@ class Plan(PhaseTable):
     repeats: int = whole(1, 10_000, since=0, default=1)
     orders: Literal["both", "random"] = key('"both" or "random"', since=1, default="both")
     variants: Variants = key('a list of names of edits, each once, such as ["echo"]', since=4, default=[])
-    stop: Stop = key("a [plan.stop] table", since=1, default_factory=Stop)
-    phase: list[Phase] = key("[[plan.phase]] tables, with double brackets", since=1, default=[])
+    stop: Stop = key("a [plan.stop] table", since=1, default_factory=Stop, shapes=Shapes.NONE)
+    phase: list[Phase] = key("[[plan.phase]] tables, with double brackets", since=1, default=[], shapes=Shapes.NONE)
 
 
 def _limit(unit: BudgetUnit) -> tuple[Any, Any]:
@@ -369,8 +385,8 @@ class Campaign(Table):
     python_names: ClassVar[Mapping[str, str]] = {"judges": "judge", "contestants": "contestant", "editors": "editor"}
     name: Text | None = key(TEXT, since=0, default=None, compared=Compared.JUDGING)
     seed: int = whole(0, 2**63 - 1, since=0, default=0)
-    store: Text | None = key(PATH, since=0, default=None, compared=Compared.JUDGING)
-    durability: Literal["normal", "strict"] = key('"normal" or "strict"', since=1, default="normal")
+    store: Text | None = key(PATH, since=0, default=None, compared=Compared.JUDGING, shapes=Shapes.NONE)
+    durability: Literal["normal", "strict"] = key('"normal" or "strict"', since=1, default="normal", shapes=Shapes.NONE)
     data: Data = key("a [data] table", since=0, default_factory=Data)
     plan: Plan = key("a [plan] table", since=0, default_factory=Plan)
     judge: list[Judge] = key(
@@ -382,5 +398,7 @@ class Campaign(Table):
     editor: list[Editor] = key(
         "[[editor]] tables, with double brackets", since=4, default=[], compared=Compared.EDITING
     )
-    budget: Budget = key("a [budget] table", since=0, default_factory=Budget, compared=Compared.JUDGING)
+    budget: Budget = key(
+        "a [budget] table", since=0, default_factory=Budget, compared=Compared.JUDGING, shapes=Shapes.NONE
+    )
     quality: Quality = key("a [quality] table", since=1, default_factory=Quality, compared=Compared.NOWHERE)

@@ -8,6 +8,8 @@ from typing import Any
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
+from venire.configs.fields import Shapes, Table
+from venire.configs.schema import Campaign, Data, Judge, Phase, Plan
 from venire.orchestrator.designs import RoundDesign, read_design
 from venire.orchestrator.planning.first_round import refuse_phases
 from venire.storage.plans import plans
@@ -15,11 +17,7 @@ from venire.storage.plans.plans import KnownCampaign, StoredCampaign
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
-_BESIDE = ("budget", "durability", "store")
-"""What shapes no round: how much may be spent, and where and how it is written."""
-_OF_A_JUDGE = ("name", "repeats", "recorded", "map")
-"""What shapes rounds beside the judge itself, which its respondent key identifies."""
-_OF_A_PHASE = ("policy", "matchups", "coverage", "band", "purpose", "top", "place")
+_OF_A_PHASE = tuple(name for name, about in Phase.declared.items() if about.shapes is Shapes.PHASE)
 _DEFAULTS = PhaseSettings()
 """Settings leave out what equals its default."""
 
@@ -95,18 +93,17 @@ def _setting(phase: Mapping[str, Any], key: str) -> Any:
 
 def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What shapes all rounds."""
-    plan = {
-        key: value
-        for key, value in settings["plan"].items()
-        if key not in (*_OF_A_PHASE, "name", "battles", "round", "phase", "stop")
+    return _shaping(Campaign, settings) | {
+        "plan": _shaping(Plan, settings["plan"]),
+        "judge": [_shaping(Judge, judge) for judge in settings["judge"]],
+        "data": _shaping(Data, settings["data"]),
     }
-    judges = [{key: judge.get(key) for key in _OF_A_JUDGE} for judge in settings["judge"]]
-    data = {key: value for key, value in settings["data"].items() if key != "families"}
-    return {key: one for key, one in settings.items() if key not in _BESIDE} | {
-        "plan": plan,
-        "judge": judges,
-        "data": data,
-    }
+
+
+def _shaping(table: type[Table], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a table that shape all rounds, and those that this version does not know."""
+    known = table.declared
+    return {key: value for key, value in settings.items() if key not in known or known[key].shapes is Shapes.ALL}
 
 
 def _goes_on(store: Store, known: KnownCampaign, stored: StoredCampaign) -> bool:

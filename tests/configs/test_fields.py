@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from pydantic import Field
 
+from venire.arena import campaigns
 from venire.arena.budgets import Shards
 from venire.configs import schema
-from venire.configs.fields import Compared, Table, compared_keys, key, whole
+from venire.configs.fields import Compared, LaneKey, Shapes, Table, compared_keys, key, whole
 from venire.configs.loading import campaign_of
 from venire.configs.schema import BudgetLimits, Campaign, Judge
 from venire.orchestrator.planning.sharding import Shard, sharded
@@ -68,6 +69,16 @@ def test_the_signature_of_a_judge_reads_plainly() -> None:
     shown = str(inspect.signature(Judge))
     for words in ("model: str,", "concurrency: int = 16", "timeout: float = 120", "base_url: str | None = None"):
         assert words in shown
+
+
+def test_the_keys_of_a_lane_and_those_that_shape_rounds_are_found_by_their_declarations() -> None:
+    limits = Judge.keys_of(LaneKey.LIMIT)
+    assert {one.name for one in fields(campaigns.Limits)} <= set(limits)
+    assert Judge.keys_of(LaneKey.RETRY, LaneKey.LIMIT) == (*Judge.keys_of(LaneKey.RETRY), *limits)
+    shaping = {name: about.shapes for name, about in schema.PhaseTable.declared.items()}
+    assert {name for name in shaping if shaping[name] is not Shapes.PHASE} == {"battles", "round"}
+    assert Judge.declared["recorded"].shapes is Shapes.ALL
+    assert Judge.declared["concurrency"].shapes is Shapes.NONE
 
 
 def test_settings_that_stores_have_are_written_to_the_byte_as_they_were() -> None:

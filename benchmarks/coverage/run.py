@@ -16,12 +16,11 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, judge_of
+from worlds import Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, Sharp, judge_of
 
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.data.comparisons import comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.changes import rating_changes
@@ -29,6 +28,7 @@ from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
+from venire.ratings.pairwise.win_rate import win_rate_balanced
 from venire.ratings.peers.self_preference import self_preference_odds
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
@@ -146,17 +146,26 @@ def of_accuracy(world: Graded, questions: int, rng: np.random.Generator) -> floa
     return float(found.lo[0] <= world.share <= found.hi[0])
 
 
-def of_ability(judges: int, battles: int, rng: np.random.Generator) -> float:
-    """Abilities of judges by am-ELO."""
-    ability = np.linspace(0.4, 1.6, judges)
-    strength = np.linspace(-1.2, 1.2, 6)
-    a = rng.integers(0, 6, battles)
-    b = (a + rng.integers(1, 6, battles)) % 6
-    judge = rng.integers(0, judges, battles)
-    y = rng.random(battles) < 1.0 / (1.0 + np.exp(-ability[judge] * (strength[a] - strength[b])))
-    found = am_elo(comparisons(a, b, y.astype(float), judge=judge))
-    truth = ability[[int(name) for name in found.judges]]
-    return float(np.mean(np.abs(found.ability - truth) <= 1.959964 * found.ability_se))
+def of_ability(world: Sharp, instructions: int, rng: np.random.Generator) -> float | None:
+    """Abilities of judges by am-ELO; None where none is finite."""
+    found = am_elo(world.draw(instructions, rng))
+    lo, hi = found.ability_interval(LEVEL)
+    truth = world.truth()[[int(name) for name in found.judges]]
+    known = np.isfinite(found.ability_se)
+    return float(np.mean(((lo <= truth) & (truth <= hi))[known])) if known.any() else None
+
+
+def of_win_rate(world: Field, asked: int, instructions: int, rng: np.random.Generator) -> float | None:
+    """Win rates of all models that neither won nor lost everything."""
+    odds = world.odds(np.random.default_rng(2026))
+    pairs = world.pairs("random", asked, rng) if asked else world.pairs("all", 0, rng)
+    lo, hi = win_rate_balanced(world.draw(odds, pairs, instructions, rng)).interval(LEVEL)
+    wins = world.wins(odds)
+    met = np.zeros_like(wins)
+    met[tuple(np.array(pairs).T)] = 1.0
+    truth = (wins * (met + met.T)).sum(axis=1) / (met + met.T).sum(axis=1)
+    known = np.isfinite(lo)
+    return float(np.mean(((lo <= truth) & (truth <= hi))[known])) if known.any() else None
 
 
 def of_changes(world: Rejudged, instructions: int, named: bool, rng: np.random.Generator) -> float:
@@ -200,8 +209,15 @@ def cells() -> Iterator[Cell]:
             for ends in (False, True):
                 which = "first and last model" if ends else "all models"
                 yield Cell("Soft-Elo", f"{rows:,} battles, {what}, {which}", partial(of_soft_elo, world, rows, ends))
-    for judges, rows in ((5, 1_000), (20, 4_000)):
-        yield Cell("am-ELO ability", f"{judges} judges, {rows:,} battles", partial(of_ability, judges, rows))
+    for judges, instructions, asked in ((5, 200, 5), (20, 200, 3), (6, 8, 15), (6, 15, 15), (12, 8, 8), (12, 15, 8)):
+        what = f"{judges} judges, {asked} battles each of {instructions} instructions"
+        yield Cell("am-ELO ability", what, partial(of_ability, Sharp(judges, asked), instructions))
+    for models, asked in ((5, 0), (8, 12)):
+        for instructions in (6, 8, 20):
+            what = f"{models} models, {asked or 'all'} pairs x {instructions} instructions"
+            yield Cell(
+                "win rate", what, partial(of_win_rate, Field(models, slope=1.0, unlike=0.9), asked, instructions)
+            )
     for favour in (0.0, 0.8):
         for instructions in (40, 100):
             world_of = Panel(favour=favour)

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
 from venire.arena.battles import Battles
+from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.data.battles import battles
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
@@ -208,6 +209,39 @@ def _long_soft_elo(models: int, follow: float) -> Floats:
 
 
 @dataclass(frozen=True)
+class Sharp:
+    """Judges of unlike sharpness on shared instructions, each of which moves models by normal effects.
+
+    A judge sees `asked` of the 15 battles of six models on each instruction, in both orders.
+    """
+
+    judges: int = 6
+    asked: int = 15
+    unlike: float = 0.4
+
+    def draw(self, instructions: int, rng: np.random.Generator) -> Comparisons:
+        """Judgments, both orders merged."""
+        a, b = np.triu_indices(6, 1)
+        order = rng.random((instructions, self.judges, len(a))).argsort(axis=2)[..., : self.asked]
+        item, judge, _ = np.indices(order.shape)
+        better = np.linspace(1.5, -1.5, 6)[:, None] + self.unlike * rng.normal(size=(6, instructions))
+        first, second = a[order], b[order]
+        odds = np.linspace(0.5, 1.5, self.judges)[judge] * (better[first, item] - better[second, item])
+        y = (rng.random((2, *odds.shape)) < expit(1.5 * odds)).mean(axis=0)
+        return comparisons(first.ravel(), second.ravel(), y.ravel(), judge=judge.ravel(), cluster=item.ravel())
+
+    def truth(self) -> Floats:
+        """Abilities in the long run (judges,)."""
+        return _long_abilities(self)
+
+
+@cache
+def _long_abilities(world: Sharp) -> Floats:
+    found = am_elo(world.draw(20_000, np.random.default_rng(2026)), errors="none")
+    return np.asarray(found.ability)[np.argsort([int(name) for name in found.judges])]
+
+
+@dataclass(frozen=True)
 class Field:
     """Models at even distances whose pairs have effects of their own, asked on shared instructions in both orders.
 
@@ -259,12 +293,16 @@ class Field:
 
     def truth(self, odds: Floats) -> Floats:
         """Ratings of all pairs in the long run (models,), in Elo points."""
+        return np.asarray(bradley_terry_wins(self.wins(odds), [str(code) for code in range(self.models)]).elo)
+
+    def wins(self, odds: Floats) -> Floats:
+        """The share that each model wins against each other in the long run (models, models), 0 against itself."""
         nodes, weight = np.polynomial.hermite_e.hermegauss(21)
         spread = np.sqrt(2.0) * self.unlike * nodes
         p = np.sum(weight / weight.sum() * expit(odds[..., None] + spread), axis=-1)
         wins = self.lapse + (1.0 - 2.0 * self.lapse) * p
         np.fill_diagonal(wins, 0.0)
-        return np.asarray(bradley_terry_wins(wins, [str(code) for code in range(self.models)]).elo)
+        return np.asarray(wins)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
+from scipy.special import expit, logit
 
 from venire.arena.errors import InputError
 from venire.ratings.data.statistics import student
@@ -78,6 +79,18 @@ def score_interval(share: float, rows: float, quantile: float) -> tuple[float, f
     half = quantile / (rows + square) * float(np.sqrt(rows * share * (1.0 - share) + square / 4.0))
     # At the ends the bound is the end itself, which rounding would miss.
     return (0.0 if share <= 0.0 else max(0.0, middle - half)), (1.0 if share >= 1.0 else min(1.0, middle + half))
+
+
+def log_odds_interval(share: Vector, se: Vector, degrees: Vector, level: float) -> tuple[Vector, Vector]:
+    """Student's t intervals (n,) of shares that may be of parts of rows, on the scale of log odds, so within 0 and 1.
+
+    NaN for shares of 0 and 1, and without an error or degrees of freedom.
+    """
+    spread = share * (1.0 - share)
+    inside = spread > 0.0
+    odds = logit(np.where(inside, share, 0.5))
+    half = student.ppf(0.5 + level / 2.0, degrees) * se / np.where(inside, spread, np.nan)
+    return expit(odds - half), expit(odds + half)
 
 
 def clustered_mean(

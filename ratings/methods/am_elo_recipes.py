@@ -109,7 +109,8 @@ def with_abilities(
     )
     ratings = replace(found.ratings, diagnostics=facts)
     rated = with_intervals(ratings, data, options, refit=refit, findings=(*of_judges, *findings))
-    figures = {"ability": found.ability, "ability_se": found.ability_se}
+    lo, hi = found.ability_interval(options.level)
+    figures = {"ability": found.ability, "ability_se": found.ability_se, "ability_lo": lo, "ability_hi": hi}
     for name, values in (("position", found.position), ("ties", found.ties)):
         errors = found.position_se if name == "position" else found.ties_se
         if values is not None and errors is not None:

@@ -225,13 +225,14 @@ def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Option
 def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, options: Options) -> Rated:
     data = judgments.comparisons()
     found, parts = rates(data), weak_components(data.wins)
+    lo, hi = found.interval(options.level)
     apart = f"the models fall into {parts} parts that never met: rates of different parts do not compare"
     return with_intervals(
         found.ratings,
         data,
         options,
         refit=lambda rows: rates(data.select(rows)).ratings,
-        figures={"win_rate": found.rate, "win_rate_se": found.se},
+        figures={"win_rate": found.rate, "win_rate_se": found.se, "win_rate_lo": lo, "win_rate_hi": hi},
         findings=[MethodNotes((apart,))] if parts > 1 else (),
     )
 

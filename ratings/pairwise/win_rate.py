@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes, clustered_mean, outer_products_by_cluster
+from venire.ratings.data.clustered import cluster_codes, clustered_mean, log_odds_interval, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 
@@ -23,7 +23,9 @@ _NO_SCATTER = 1e-20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinRates:
-    """Win rates (n,) from 0 to 1, a tie counting half, with their covariance (n, n); NaN where unknown.
+    """Win rates (n,) from 0 to 1, a tie counting half, with their covariance (n, n) over `units` (n,) clusters of each.
+
+    NaN where unknown.
 
     A model with one cluster, or without scatter between clusters, has an unknown error instead of 0. `ratings.score` is
     `rate`; its logits are the log odds of the rate, minus their mean, and NaN for a rate of 0 or 1.
@@ -32,22 +34,32 @@ class WinRates:
     ratings: Ratings
     rate: NDArray[np.float64]
     covariance: NDArray[np.float64]
+    units: NDArray[np.int64]
 
     @property
     def se(self) -> NDArray[np.float64]:
         """Standard errors (n,) of the rates."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds (n,) of the rates: Student's t by each model's clusters, on the scale of log odds; NaN at 0 and 1."""
+        return log_odds_interval(self.rate, self.se, self.units.astype(np.float64) - 1.0, level)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselineRates:
-    """Win rates (n,) of `models` against one baseline, their standard errors, and the weight of their battles."""
+    """Win rates (n,) of `models` against one baseline, standard errors over `units`, and the weight of battles."""
 
     baseline: str
     models: tuple[str, ...]
     rate: NDArray[np.float64]
     se: NDArray[np.float64]
     battles: NDArray[np.float64]
+    units: NDArray[np.int64]
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds (n,) as those of `WinRates`."""
+        return log_odds_interval(self.rate, self.se, self.units.astype(np.float64) - 1.0, level)
 
 
 def win_rate(data: Comparisons) -> WinRates:
@@ -112,6 +124,7 @@ def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
         rate=np.array([mean.value for mean in found], dtype=np.float64),
         se=np.array([mean.se for mean in found], dtype=np.float64),
         battles=np.bincount(other, weight, len(data.models))[met],
+        units=np.array([mean.clusters for mean in found], dtype=np.int64),
     )
 
 
@@ -137,7 +150,7 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
     factor[silent] = np.nan
     covariance = covariance * factor * factor[:, None]
     played = _by_model(data.a, weight, data.b, weight, size)
-    return WinRates(_ratings(data, method, rate, covariance, units, played), rate, covariance)
+    return WinRates(_ratings(data, method, rate, covariance, units, played), rate, covariance, units)
 
 
 def _centres(

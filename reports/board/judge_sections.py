@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -27,6 +27,9 @@ from venire.reports.wording import counted
 
 _NARROW = 111
 """Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
+
+_OWN_BOUNDS = 1
+"""Least width of the bounds of a method's own figures, by which a table of judges knows what to leave out first."""
 
 _MAX_JUDGES = 40
 """Judges shown, those with the most verdicts: a crowd does not push the leaderboard off the screen."""
@@ -99,9 +102,10 @@ def _consistency_sections(board: BoardRecord) -> Iterator[Block]:
     names = [row.judge for row in rows]
     columns = [
         Column("judge", names),
-        *(
-            Column(name.replace("_", " "), [_two_places(found, judge) for judge in names])
-            for name, found in board.judge_figures.items()
+        *figure_columns(
+            {name: [found.get(judge) for judge in names] for name, found in board.judge_figures.items()},
+            _two_places,
+            level,
         ),
         Column("consistency", [_corrected(row.corrected, row.consistency) + marks.get(row.note, "") for row in rows]),
         Column(level, [interval_text(row.consistency_lo, row.consistency_hi, ".2f") for row in rows], _NARROW),
@@ -128,7 +132,7 @@ def _consistency_sections(board: BoardRecord) -> Iterator[Block]:
 
 
 def _errors_where_they_fit(columns: Sequence[Column]) -> list[Column]:
-    """Columns of standard errors are left out on a screen that is too narrow for the whole table."""
+    """Errors and intervals of a method's own figures are left out on a screen too narrow for the whole table."""
 
     def room(shown: Sequence[Column]) -> int:
         return sum(2 + max(map(len, (column.head, *column.cells))) for column in shown) - 2
@@ -136,7 +140,8 @@ def _errors_where_they_fit(columns: Sequence[Column]) -> list[Column]:
     least = room(columns)
     if least <= _NARROW:
         least = room([column for column in columns if column.least_width < _NARROW])
-    return [replace(column, least_width=least) if column.head.endswith(" se") else column for column in columns]
+    errors = [column.head.endswith(" se") or column.least_width == _OWN_BOUNDS for column in columns]
+    return [replace(one, least_width=least) if error else one for one, error in zip(columns, errors, strict=True)]
 
 
 def _corrected(corrected: float | None, plain: float | None) -> str:
@@ -311,9 +316,24 @@ def _ability_note(board: BoardRecord) -> str:
     return text
 
 
-def _two_places(found: Mapping[str, float | None], judge: str) -> str:
-    value = found.get(judge)
-    return "" if value is None else f"{value:.2f}"
+def figure_columns(
+    figures: Mapping[str, Sequence[float | None]], write: Callable[[float], str], level: str
+) -> list[Column]:
+    """The columns of a method's own figures; bounds `_lo` and `_hi` are one, beside a figure headed by `level`."""
+    columns = []
+    for name, values in figures.items():
+        base, end = name[:-3], name[-3:]
+        if end == "_lo":
+            bounds = zip(values, figures[f"{base}_hi"], strict=True)
+            head = level if base in figures else base.replace("_", " ")
+            columns.append(Column(head, [interval_text(lo, hi, write) for lo, hi in bounds], _OWN_BOUNDS))
+        elif end != "_hi":
+            columns.append(Column(name.replace("_", " "), ["" if value is None else write(value) for value in values]))
+    return columns
+
+
+def _two_places(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def _share(value: float | None) -> str:

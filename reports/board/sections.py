@@ -23,7 +23,7 @@ from venire.reports.board.diagnostics import (
     ReferenceAgreement,
     ReferenceReading,
 )
-from venire.reports.board.judge_sections import judge_sections, percent, to_three_places
+from venire.reports.board.judge_sections import figure_columns, judge_sections, percent, to_three_places
 from venire.reports.board.model_rows import ModelRow
 from venire.reports.board.record import BoardRecord
 from venire.reports.board.source_sections import source_sections
@@ -78,9 +78,8 @@ def _model_sections(board: BoardRecord) -> Iterator[Block]:
         Column("rank", [_ranks(row) for row in rows]),
         Column("judgments", [f"{row.battles}" for row in rows]),
     ]
-    for name in rows[0].figures:
-        values = [row.figures[name] for row in rows]
-        columns.append(Column(name.replace("_", " "), ["" if value is None else _figure(value) for value in values]))
+    figures = {name: [row.figures[name] for row in rows] for name in rows[0].figures}
+    columns += figure_columns(figures, _figure, percent(board.diagnostics.level))
     columns += [
         Column("reference", ["" if row.reference is None else f"{row.reference:.0f}" for row in rows]),
         Column("group", [f"{row.group or ''}" for row in rows]),

@@ -63,6 +63,8 @@ def test_habits_are_shown_with_their_errors_and_rest_on_single_verdicts(table: T
     assert set(rated.judge_figures) == {
         "ability",
         "ability_se",
+        "ability_lo",
+        "ability_hi",
         "ability_position",
         "ability_position_se",
         "ability_ties",

@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,8 @@ from ry import Client
 
 from tests.processes import restore_signals, still_running
 from venire.arena.clock import Clock
+from venire.embedded import embedded_provider
+from venire.endpoints import EmbeddedProvider
 from venire.judges.providers import Endpoint, connections, http_provider
 from venire.orchestrator.engines.ray_cluster import EngineChoice, cluster
 from venire.orchestrator.recording.events import Events
@@ -146,6 +150,17 @@ def new_stores_are_copies(one_thread_a_store: None, tmp_path_factory: pytest.Tem
 def migrated_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """New stores are made as the product makes them, by all migrations."""
     monkeypatch.setattr(connection, "make_database", MAKE_DATABASE)
+
+
+@pytest.fixture
+def direct_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated judges are asked in this process, for tests of which HTTP is no promise: it takes half of the time."""
+
+    def direct(*parts: Any) -> AbstractContextManager[EmbeddedProvider | None]:
+        *others, settings = parts
+        return embedded_provider(*others, replace(settings, direct=True))
+
+    monkeypatch.setattr("venire.running.embedded_provider", direct)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,6 +20,7 @@ def shown(outputs: list[dict[str, Any]]) -> list[str]:
     return [*found, *(one.get("text/html", one.get("text/plain", "")) for one in data), *map(str, map(list, data))]
 
 
+@pytest.mark.usefixtures("direct_judges")
 def test_the_cells_run_in_order_in_any_folder_and_show_what_the_notebook_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "venire-demo"
 
 
+@pytest.mark.usefixtures("direct_judges")
 def test_the_python_example_runs_and_its_store_answers_the_queries(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -22,8 +22,7 @@ from tests.forked import Forked
 from venire.arena.clock import VirtualClock
 from venire.cli import app, main
 from venire.configs.loading import load_campaign
-from venire.embedded import Embedded, embedded_provider
-from venire.endpoints import EmbeddedProvider
+from venire.embedded import Embedded
 from venire.orchestrator.recording.ending import Ending
 from venire.session import Session
 from venire.simulation.server import JudgeServer, serve_in_thread
@@ -127,17 +126,6 @@ def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
         return Done(code, said.out, said.err)
 
     return run
-
-
-@pytest.fixture
-def direct_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated judges are asked in this process, for tests of which HTTP is no promise: it takes half of the time."""
-
-    def direct(*parts: Any) -> AbstractContextManager[EmbeddedProvider | None]:
-        *others, settings = parts
-        return embedded_provider(*others, replace(settings, direct=True))
-
-    monkeypatch.setattr("venire.running.embedded_provider", direct)
 
 
 @pytest.fixture

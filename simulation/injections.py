@@ -1,42 +1,21 @@
-"""Attempts to instruct a judge from inside a completion, and simulated judges that obey them.
+"""Simulated judges that obey attempts to instruct a judge from inside a completion.
 
-The corpus was written for this project to test defences. A judge in `OBEYING` follows the demands in the text of a
-prompt, so that defences can be measured on it. It knows words of several languages and the forms in which verdicts are
-written; it does not know the attempts of the corpus.
+A judge in `OBEYING` follows the demands in the text of a prompt, so that defences can be measured on it. It knows words
+of several languages and the forms in which verdicts are written; it does not know the attempts that tests make.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from venire.judges.safety.sanitize import UNSEEN, fenced_texts, sanitize
 from venire.simulation.judge import OBEYING, Side
-
-
-@dataclass(frozen=True, slots=True)
-class Injection:
-    """One attempt: its kind, its language, and the text that is appended to an ordinary answer."""
-
-    kind: str
-    language: str
-    text: str
-
-
-@cache
-def load_injections() -> tuple[Injection, ...]:
-    """All attempts in their order, read once from the package and grouped by kind."""
-    lines = files("venire.simulation").joinpath("injections.jsonl").read_text(encoding="utf-8").splitlines()
-    return tuple(Injection(**json.loads(line)) for line in lines)
-
 
 _HEADING = re.compile(r"^The (first|second) answer:$", re.MULTILINE)
 _UNFENCED = re.compile(

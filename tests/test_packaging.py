@@ -46,7 +46,6 @@ def test_the_wheel_is_the_same_from_the_tree_and_from_the_sdist(wheels: tuple[se
         "venire/storage/queries/plans.sql",
         "venire/judges/protocols/two_stage/reasons.txt",
         "venire/simulation/profiles.json",
-        "venire/simulation/injections.jsonl",
         "venire/configs/template.toml",
         "venire/configs/demo/completions.jsonl",
     ],

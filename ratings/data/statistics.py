@@ -104,11 +104,6 @@ class norm:
     """The standard normal distribution."""
 
     @staticmethod
-    def pdf(x: Numbers) -> Any:
-        """Density at `x`."""
-        return np.exp(-0.5 * np.square(x)) / np.sqrt(2.0 * np.pi)
-
-    @staticmethod
     def sf(x: Numbers) -> Any:
         """Probability of more than `x`, exact far out too."""
         return ndtr(np.negative(x))

@@ -10,10 +10,10 @@ from itertools import groupby
 from pathlib import Path
 from unittest.mock import patch
 
+from tests.injections.corpus import INJECTIONS, Injection
 from venire.configs.loading import load_campaign
 from venire.judges.safety.injection_detection import detect_injection
 from venire.session import Session
-from venire.simulation.injections import Injection, load_injections
 from venire.storage.read import frames
 
 JUDGES = ("obedient", "gullible")
@@ -114,7 +114,7 @@ def _changed(clean: Verdicts, attacked: Verdicts, judge: str) -> frozenset[int]:
 
 def changed_attempts() -> Moved:
     """The attempts, by number, that changed a verdict; by judge and whether there were fences."""
-    attempts = [f"\n\n{one.text}" for one in load_injections()]
+    attempts = [f"\n\n{one.text}" for one in INJECTIONS]
     clean = verdicts([""] * len(attempts))
     moved: dict[tuple[str, bool], frozenset[int]] = {}
     for fences in (False, True):
@@ -126,7 +126,7 @@ def changed_attempts() -> Moved:
 def by_kind(moved: Moved) -> list[Row]:
     """A row a kind, in the order of the corpus."""
     rows = []
-    for kind, group in groupby(enumerate(load_injections()), lambda numbered: numbered[1].kind):
+    for kind, group in groupby(enumerate(INJECTIONS), lambda numbered: numbered[1].kind):
         of_kind: dict[int, Injection] = dict(group)
         counts = {key: len(numbers & of_kind.keys()) for key, numbers in moved.items()}
         off, on = (tuple(counts[judge, fences] for judge in JUDGES) for fences in (False, True))

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.injections.corpus import INJECTIONS
 from tests.injections.rig import Moved, by_kind, changed_attempts, verdicts
 from venire.judges.safety.injection_detection import detect_injection
-from venire.simulation.injections import load_injections
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -27,7 +27,7 @@ def test_fences_keep_an_obedient_judge_from_every_attempt_and_without_them_it_fa
 
 
 def test_a_gullible_judge_falls_for_most_attempts_either_way_and_each_of_them_is_suspected(moved: Moved) -> None:
-    attempts = load_injections()
+    attempts = INJECTIONS
     for fences in (False, True):
         fallen = moved["gullible", fences]
         assert len(fallen) >= 50
@@ -39,7 +39,7 @@ def test_fences_by_themselves_change_no_verdict() -> None:
 
 
 def test_what_cannot_be_seen_does_not_reach_even_a_gullible_judge(moved: Moved) -> None:
-    unread = [load_injections()[number] for number in moved["gullible", False] - moved["gullible", True]]
+    unread = [INJECTIONS[number] for number in moved["gullible", False] - moved["gullible", True]]
     assert unread
     assert {one.kind for one in unread} == {"hidden characters"}
 
@@ -59,6 +59,6 @@ def unmarked() -> Iterator[None]:
 
 @pytest.mark.usefixtures("unmarked")
 def test_fences_alone_would_not_do_for_a_judge_that_does_not_compare_codes() -> None:
-    lookalikes = ["\n\n" + one.text for one in load_injections() if one.kind.startswith("fence")]
+    lookalikes = ["\n\n" + one.text for one in INJECTIONS if one.kind.startswith("fence")]
     clean, attacked = verdicts([""] * len(lookalikes)), verdicts(lookalikes)
     assert sum(clean[key] != said for key, said in attacked.items() if key[0] == "obedient") >= 4

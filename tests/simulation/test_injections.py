@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
+from tests.injections.corpus import INJECTIONS, Injection
 from venire.arena.errors import InputError
 from venire.judges.parsing.choices import read_choice
 from venire.judges.prompts import load
 from venire.judges.safety.injection_detection import detect_injection
 from venire.judges.safety.sanitize import fenced_texts
-from venire.simulation.injections import Injection, load_injections, obeyed_verdict, shown_texts
+from venire.simulation.injections import obeyed_verdict, shown_texts
 from venire.simulation.judge import OBEYING, load_profiles, parse_model
 
-ATTEMPTS = load_injections()
+ATTEMPTS = INJECTIONS
 QUESTION, GOOD, POOR = "What makes the tides?", "Mostly the Moon, on most days twice.", "The wind does."
 
 

@@ -11,9 +11,9 @@ import aiohttp
 import orjson
 import pytest
 
+from tests.ledgers import read_ledger
 from venire.arena.errors import InputError
 from venire.simulation.faults import FaultKind, Faults
-from venire.simulation.ledger import read_ledger
 
 MODEL = "simulated/bard@1"
 

@@ -32,6 +32,7 @@ from typing import Any
 
 import duckdb
 
+from tests.ledgers import read_ledger
 from tests.torture.clusters import HELPERS, RayCluster, own_cluster, ray_nodes
 from tests.torture.processes import fork
 from venire.arena.campaigns import TokenPrice
@@ -39,7 +40,7 @@ from venire.configs.loading import load_campaign
 from venire.embedded import answer_key
 from venire.session import Session
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.ledger import Ledger, read_ledger
+from venire.simulation.ledger import Ledger
 from venire.simulation.server import JudgeServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent

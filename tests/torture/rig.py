@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests.ledgers import read_ledger
 from tests.torture import child
 from tests.torture.faults import FAULTS, OF_THE_SERVER, Scene, mount, unmount
 from tests.torture.marks import Marks, Orders, Trap
@@ -26,7 +27,6 @@ from tests.torture.promises import DUPLICATE, Broken, Dump, Facts, Run, broken_p
 from tests.torture.shapes import JUDGES, PRICES, Shape
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.faults import FaultKind, Faults
-from venire.simulation.ledger import read_ledger
 from venire.simulation.server import JudgeServer
 
 _DEADLINE = 25.0

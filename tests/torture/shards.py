@@ -28,11 +28,12 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.demo import DATA, demo_key
+from tests.ledgers import read_ledger
 from tests.torture import alone
 from tests.torture.processes import Process, answer_of, fork
 from venire.arena.campaigns import TokenPrice
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.ledger import LedgerEntry, read_ledger
+from venire.simulation.ledger import LedgerEntry
 from venire.simulation.server import JudgeServer
 
 _OF = 4

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.demo import demo_key
+from tests.ledgers import read_ledger
 from tests.orchestrator.engines.conftest import HereCrew
 from tests.parameters import slow_after
 from tests.stores import rows_of
@@ -24,7 +25,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
 from venire.session import Session
 from venire.simulation.faults import Faults
-from venire.simulation.ledger import LedgerEntry, read_ledger
+from venire.simulation.ledger import LedgerEntry
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.care.checking import check
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.injections.corpus import INJECTIONS
 from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
 from venire.configs.loading import load_campaign
@@ -29,7 +30,6 @@ from venire.judges.safety.sanitize import LOOKALIKES
 from venire.orchestrator.recording.ending import Ending
 from venire.orchestrator.run.reparse import reparse, screen
 from venire.session import Session
-from venire.simulation.injections import load_injections
 from venire.storage.plans import screening
 from venire.storage.plans.screening import Rules, Screened
 from venire.storage.store.opening import open_store
@@ -58,7 +58,7 @@ def needed(texts: list[str]) -> list[str]:
 
 
 EXAMPLES = [one.example for one in INJECTION_RULES] + [one.example for one in LOOKALIKES]
-INJECTIONS = [one.text for one in load_injections()]
+ATTEMPTS = [attempt.text for attempt in INJECTIONS]
 NEEDLES = sorted({needle for one in INJECTION_RULES for needle in one.needles})
 BETWEEN = ["", " ", "\n", "\n\n", "\r\n", "\t", "\x0b", "\x0c", "\x1c", "\x1f", "\0", "\u2028", "\xa0", ". ", ": ", '"']
 BETWEEN += [
@@ -76,9 +76,9 @@ BETWEEN += [
     "\u0130",
     "_",
 ]
-words = st.sampled_from([word for text in EXAMPLES + INJECTIONS for word in text.split(" ")] + NEEDLES)
-whole = st.sampled_from(EXAMPLES + NEEDLES + INJECTIONS)
-encoded = st.sampled_from([base64.b64encode(text.encode()).decode() for text in EXAMPLES + INJECTIONS])
+words = st.sampled_from([word for text in EXAMPLES + ATTEMPTS for word in text.split(" ")] + NEEDLES)
+whole = st.sampled_from(EXAMPLES + NEEDLES + ATTEMPTS)
+encoded = st.sampled_from([base64.b64encode(text.encode()).decode() for text in EXAMPLES + ATTEMPTS])
 text = st.lists(whole | words | encoded | st.sampled_from(BETWEEN) | st.text(max_size=3), max_size=12).map("".join)
 spaced = st.lists(words, max_size=12).map(" ".join)
 
@@ -114,7 +114,7 @@ def test_every_rule_of_its_own_accord_finds_its_examples_in_plain_text() -> None
 def test_mutations_of_every_attempt_of_the_corpus_are_candidates_where_they_are_suspected() -> None:
     draw = random.Random(5)
     texts = []
-    for one in EXAMPLES + INJECTIONS:
+    for one in EXAMPLES + ATTEMPTS:
         for _ in range(60):
             letters = list(one.encode("ascii", "ignore").decode())
             for _ in range(draw.randrange(4)):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import venire as vn
+from tests.ledgers import read_ledger
 from tests.processes import ends
 from tests.stores import rows_of
 from tests.torture.clusters import LOOPBACK
@@ -22,7 +23,7 @@ from venire.configs.loading import load_campaign
 from venire.orchestrator.engines.ray_replicas import replaced
 from venire.session import Session
 from venire.simulation.faults import Faults
-from venire.simulation.ledger import LedgerEntry, read_ledger
+from venire.simulation.ledger import LedgerEntry
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]

@@ -50,6 +50,7 @@ def test_small_tables_are_rated_and_not_judged() -> None:
     assert "one run on one core in" in done.stdout
 
 
+@pytest.mark.slow
 def test_votes_are_put_in_order_without_the_programs_beside_it(
     modules: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_library_that_is_not_installed_or_cannot_do_it_is_told(
         running.run("venire", "dance", folder)
 
 
+@pytest.mark.slow
 def test_a_driver_that_ends_with_an_error_is_told(modules: dict[str, ModuleType], tmp_path: Path) -> None:
     with pytest.raises(modules["running"].Failed, match="FileNotFoundError"):
         modules["running"].run("venire", "fit", tmp_path)

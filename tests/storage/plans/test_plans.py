@@ -440,15 +440,15 @@ def test_planning_consumes_the_stream_at_most_ten_thousand_ahead_of_the_store(ho
 
     def watched() -> Iterator[PlannedTrial]:
         with house.store.cursor() as cursor:
-            for n, trial in enumerate(synthetic(50_000), start=1):
+            for n, trial in enumerate(synthetic(25_000), start=1):
                 if n % 2_500 == 0:
                     ((written,),) = cursor.execute("select count(*) from plan").fetchall()
                     ahead.append(n - written)
                 yield trial
 
-    assert plans.append_round(house.store, 1, watched(), policy="p", seed=1, equal_texts=[0]) == 50_000
+    assert plans.append_round(house.store, 1, watched(), policy="p", seed=1, equal_texts=[0]) == 25_000
     assert max(ahead) == 10_000
-    assert house.one("select count(*), count(distinct ordinal), count(distinct trial) from plan") == (50_000,) * 3
+    assert house.one("select count(*), count(distinct ordinal), count(distinct trial) from plan") == (25_000,) * 3
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

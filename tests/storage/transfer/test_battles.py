@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import duckdb
@@ -64,16 +63,23 @@ def test_judges_and_instructions_are_sorted_by_name(tmp_path: Path) -> None:
 names = st.text("ab_é猫'\" ", min_size=1, max_size=3).map(str.strip).filter(bool)
 
 
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(names, names, st.sampled_from([1, 0, -1, None])), min_size=1, max_size=30))
-def test_codes_lead_back_to_the_rows(tmp_path: Path, rows: list[tuple[str, str, int | None]]) -> None:
+def test_codes_lead_back_to_the_rows(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path, rows: list[tuple[str, str, int | None]]
+) -> None:
     rows = [row for row in rows if row[0] != row[1]] or [("a", "b", 1)]
     words = {1: "model_a", 0: "tie", -1: "model_b", None: None}
     path = tmp_path / "b.parquet"
-    with duckdb.connect() as connection:
-        connection.execute("create table t (model_a varchar, model_b varchar, winner varchar)")
-        connection.executemany("insert into t values (?, ?, ?)", [(a, b, words[label]) for a, b, label in rows])
-        connection.table("t").write_parquet(str(path))
+    connection.execute("create or replace table t (model_a varchar, model_b varchar, winner varchar)")
+    connection.executemany("insert into t values (?, ?, ?)", [(a, b, words[label]) for a, b, label in rows])
+    connection.table("t").write_parquet(str(path))
     found = read_battles(path)
     assert named(found) == [(a, b, label or 0, int(label is None)) for a, b, label in rows]
     assert list(found.models) == sorted({name for a, b, _ in rows for name in (a, b)})
@@ -146,21 +152,17 @@ def test_unreadable_recorded_verdicts_keep_their_rows(shared_data: Path) -> None
     assert (len(found.status), int(found.status.sum())) == (4995, 25)
 
 
-def test_battles_of_several_row_groups_are_read_within_seconds_in_their_order(tmp_path: Path) -> None:
+def test_battles_of_several_row_groups_are_read_in_their_order(tmp_path: Path) -> None:
     path = tmp_path / "b.parquet"
     query = (
         "select 'a' || hash(range) % 100 as model_a, 'b' || hash(range + 7) % 100 as model_b, "
         "case hash(range + 9) % 4 when 0 then 'model_a' when 1 then 'model_b' when 2 then 'tie' end as winner, "
-        "'j' || hash(range + 3) % 50 as judge, 'i' || range as instruction_id from range(300000)"
+        "'j' || hash(range + 3) % 50 as judge, 'i' || range as instruction_id from range(12000)"
     )
     with duckdb.connect() as connection:
-        connection.sql(query).write_parquet(str(path))
-    started = time.perf_counter()
+        connection.sql(query).write_parquet(str(path), row_group_size=2048)
     found = read_battles(path)
-    assert time.perf_counter() - started < 5
-    order = [int(found.instructions[code][1:]) for code in found.instruction[::997]]
-    assert order == list(range(0, 300_000, 997))
-    assert len(found.label) == 300_000
+    assert [int(found.instructions[code][1:]) for code in found.instruction] == list(range(12_000))
 
 
 def test_headers_of_a_spreadsheet_are_ours_in_other_letters(tmp_path: Path) -> None:

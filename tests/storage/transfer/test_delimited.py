@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -62,14 +63,19 @@ def test_a_foreign_file_is_read_as_it_is(tmp_path: Path, names: tuple[str, ...],
     assert read(tmp_path / "x.csv") == [names, row]
 
 
-@given(TEXTS)
-def test_sql_and_python_neutralise_alike_and_both_undo_it(text: str) -> None:
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
+
+
+@given(text=TEXTS)
+def test_sql_and_python_neutralise_alike_and_both_undo_it(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     file = io.StringIO(newline="")
     write_rows(file, ["a", "b"], [(text, 1)])
     (_, (cell, _)) = csv.reader(io.StringIO(file.getvalue(), newline=""))
-    with duckdb.connect() as connection:
-        query = f"select {neutral_sql('a')}, {restored_sql(neutral_sql('a'))} from (select ? as a)"
-        assert connection.execute(query, [text]).fetchone() == (cell, text)
+    query = f"select {neutral_sql('a')}, {restored_sql(neutral_sql('a'))} from (select ? as a)"
+    assert connection.execute(query, [text]).fetchone() == (cell, text)
 
 
 def test_the_header_of_our_files_says_nothing_to_others() -> None:

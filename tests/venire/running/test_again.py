@@ -13,6 +13,7 @@ import pytest
 from typer.main import get_command
 
 import venire as vn
+from tests.parameters import slow_after
 from venire.cli import app
 from venire.cli.options import _ONCE, again
 from venire.configs.loading import load_campaign
@@ -101,7 +102,7 @@ def test_answers_that_actors_may_have_are_said_before_they_are_asked_again(
     assert CLUSTER not in venire("status", path).out, "nothing is asked again any more"
 
 
-@pytest.mark.parametrize("options", ["", "--engine ray --actors 2", "--shard 1/2"])
+@pytest.mark.parametrize("options", slow_after(1, "--engine ray --actors 2", "", "--shard 1/2"))
 def test_where_no_actor_outlives_a_run_none_is_named(venire: Venire, write_campaign: Write, options: str) -> None:
     path = write_campaign(instructions=1)
     killed(path, options)

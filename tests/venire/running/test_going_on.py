@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.parameters import slow_after
 from venire.simulation.faults import Faults
 from venire.simulation.server import JudgeServer
 
@@ -156,7 +157,7 @@ def test_a_budget_counts_calls_of_unknown_cost_across_runs(venire: Venire, write
         assert merged["calls"] == now["calls"], "a released call is the same call as before"
 
 
-@pytest.mark.parametrize("limited", [True, False])
+@pytest.mark.parametrize("limited", slow_after(1, True, False))
 def test_tokens_set_aside_of_a_free_judge_are_said_where_a_budget_counts_tokens(
     venire: Venire, write_campaign: Write, serve: Serve, *, limited: bool
 ) -> None:

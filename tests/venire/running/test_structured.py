@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.parameters import slow_after
 from tests.stores import rows_of
 
 Venire = Callable[..., Any]
@@ -28,7 +29,7 @@ def judge(*lines: str) -> str:
     return "\n".join(('[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"', *lines))
 
 
-@pytest.mark.parametrize(("line", "expected"), [("structured_output = true", True), ("", False)])
+@pytest.mark.parametrize(("line", "expected"), slow_after(1, ("structured_output = true", True), ("", False)))
 def test_criteria_are_held_to_their_schema_where_the_file_says_so_and_the_store_tells(
     venire: Venire, write_campaign: Write, line: str, expected: bool
 ) -> None:
@@ -42,7 +43,7 @@ def test_criteria_are_held_to_their_schema_where_the_file_says_so_and_the_store_
     assert verdicts == scored > TRIALS * 0.8
 
 
-@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("asked", slow_after(1, True, False))
 def test_a_binary_judge_is_scored_by_its_log_probabilities_and_read_again_to_the_same(
     venire: Venire, write_campaign: Write, asked: bool
 ) -> None:

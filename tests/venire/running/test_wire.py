@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.parameters import slow_after
+
 PASSWORD = "pass-word-17"
 BODY = (
     b'{"choices": [{"index": 0, "message": {"role": "assistant", "content": "The first."}, "finish_reason": "stop"}], '
@@ -91,7 +93,7 @@ def test_a_variable_that_is_not_set_is_named(venire: Callable[..., Any], write_c
 
 
 @pytest.mark.parametrize(
-    "value", [f"https://me:{PASSWORD}@proxy", f"me:{PASSWORD}@proxy:3128", f"http://me:{PASSWORD}/x@h"]
+    "value", slow_after(1, f"https://me:{PASSWORD}@proxy", f"me:{PASSWORD}@proxy:3128", f"http://me:{PASSWORD}/x@h")
 )
 def test_a_variable_that_holds_no_proxy_is_refused_without_showing_it(
     venire: Callable[..., Any], write_campaign: Callable[..., Path], monkeypatch: Any, value: str
@@ -114,7 +116,7 @@ def test_a_proxy_that_is_not_there_ends_the_run_before_any_call(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("name", [".env", "other.env"])
+@pytest.mark.parametrize("name", slow_after(1, "other.env", ".env"))
 def test_a_key_in_a_file_is_sent_and_kept_nowhere(
     far: Far,
     venire: Callable[..., Any],

@@ -31,7 +31,7 @@ from venire.live.server import Answers, Pulse, serve, serve_pages
 from venire.pages.context import PageContext
 from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, environment
-from venire.pages.report.markdown import report_markdown
+from venire.pages.report_page import report_markdown
 from venire.storage.read.frames import CampaignRow
 from venire.storage.store.opening import open_store, open_unchanged
 from venire.storage.transfer.formats.source import open_table

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.build import build_sdist, build_wheel
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("litellm", "scipy", "duckdb", "numpy", "aiohttp", "ry")
@@ -17,15 +19,19 @@ HEAVY = ("litellm", "scipy", "duckdb", "numpy", "aiohttp", "ry")
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]:
     """The files of the wheel built from the tree, and of the one built from the sdist."""
-    found = []
-    for how, options in (("tree", ["--wheel"]), ("sdist", [])):
-        folder = tmp_path_factory.mktemp(how)
-        command = [sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", str(folder), str(ROOT)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
-        (wheel,) = folder.glob("*.whl")
-        found.append(set(zipfile.ZipFile(wheel).namelist()))
-    return found[0], found[1]
+    made = tmp_path_factory.mktemp("built")
+
+    def names(source: Path, folder: Path) -> set[str]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(source)
+            return set(zipfile.ZipFile(folder / build_wheel(str(folder))).namelist())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        sdist = made / build_sdist(str(made))
+    with tarfile.open(sdist) as packed:
+        packed.extractall(made, filter="data")
+    return names(ROOT, made), names(made / sdist.name.removesuffix(".tar.gz"), made)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from tests.injections.corpus import INJECTIONS, Injection
 from venire.configs.loading import load_campaign
+from venire.embedded import Embedded
 from venire.judges.safety.injection_detection import detect_injection
 from venire.session import Session
 from venire.storage.read import frames
@@ -67,7 +68,7 @@ def _lines(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def verdicts(additions: Sequence[str], *, fences: bool = True) -> Verdicts:
-    """What both judges say of a good answer and of a poor one with each addition, asked over HTTP in both orders.
+    """What both judges say of a good answer and of a poor one with each addition, asked in both orders.
 
     Without fences texts stand in the prompt as they came.
     """
@@ -95,10 +96,10 @@ def verdicts(additions: Sequence[str], *, fences: bool = True) -> Verdicts:
 def _asked(path: Path, fences: bool) -> Verdicts:
     with Session(load_campaign(path)) as session:
         if fences:
-            session.run()
+            session.run(embedded=Embedded(direct=True))
         else:
             with patch("venire.judges.prompts.enclose", lambda text, fence: text):
-                session.run()
+                session.run(embedded=Embedded(direct=True))
         found = frames.battles(session.store, session.planned.id)
     columns = (found.judge, found.instruction, found.swapped, found.status, found.label)
     return {

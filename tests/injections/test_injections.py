@@ -1,4 +1,4 @@
-"""What a fence is worth: campaigns over HTTP, in which one contestant tries to instruct two judges that obey."""
+"""What a fence is worth: campaigns in which one contestant tries to instruct two judges that obey."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ import pytest
 
 from tests.stores import rows_of
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
-from venire.pages.report.page import report_html
-from venire.pages.report_page import report_markdown
+from venire.pages.report_page import report_html, report_markdown
 from venire.session import Session
 
 Venire = Callable[..., Any]

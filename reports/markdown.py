@@ -21,19 +21,31 @@ from venire.reports.sections import (
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#!|~$&]|:(?=[\w+-]+:)|^[-+=])")
 """What Markdown reads as markup; the last of it at the start of a line alone."""
-_LINK = re.compile(r"(?i)\b(www|https?|ftp|mailto|xmpp)(?=[.:])|@")
+_WORD = re.compile(r"[^\s|`\"'()]+")
+_LINK = re.compile(r"(?i)@|\b(www|https?|ftp|mailto|xmpp)[.:]")
 """What sites turn into links and mentions after Markdown was read, where an escape is no help."""
 _NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def plain_markdown(text: str) -> str:
-    """A text that Markdown shows as it is, on one line; a space without width keeps addresses from becoming links.
+    """A text that Markdown shows as it is, on one line; names and addresses that would become links are code.
 
-    >>> print(plain_markdown("*a* <b> | [c](d)"))
-    \\*a\\* \\<b\\> \\| \\[c\\]\\(d\\)
+    So a name that is copied is the name, as it would not be with a character that nobody sees.
+
+    >>> print(plain_markdown("*a* <b> | [c](d), m@1: 2"))
+    \\*a\\* \\<b\\> \\| \\[c\\]\\(d\\), `m@1`: 2
     """
-    escaped = _MARKUP.sub(r"\\\1", " ".join(text.split()))
-    return _LINK.sub("\\g<0>\u200b", _NUMBERED.sub(r"\1\\\2", escaped))
+    words, parts, end = " ".join(text.split()), [], 0
+    for word in _WORD.finditer(words):
+        name = word.group().rstrip(".,:;!?")
+        if _LINK.search(name):
+            parts += [_escaped(words[end : word.start()]), f"`{name}`"]
+            end = word.start() + len(name)
+    return "".join([*parts, _escaped(words[end:])])
+
+
+def _escaped(words: str) -> str:
+    return _NUMBERED.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", words))
 
 
 def markdown(sections: Iterable[Section], *, shown: Callable[[str], str] = plain) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from hashlib import sha256
+from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +18,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 import venire as vn
 from venire.arena.battles import Battles
@@ -246,9 +248,22 @@ def test_markdown_shows_names_as_they_are(venire: Venire, table: Path) -> None:
     rows = [line for line in done.out.splitlines() if line.startswith("|")]
     assert all(re.sub(r"\\\|", "", line).endswith("|") for line in rows)
     for text in ("- a", "1. b", "@user", "http://x.invalid", "www.x.invalid", "![x](y)", "`c`", "a|b", ":smile:"):
-        shown = plain_markdown(text)
-        assert shown != text
-        assert re.sub(r"\\(?=[^\w\s])|\u200b", "", shown) == text
+        assert plain_markdown(text) != text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("- a", "1. b", "![x](y)", "`c`", "a|b", ":smile:", "*a*@b*", "`a@b`@c`", "x (a@b.c), y@d: 2", "\\`a@b`"),
+        *("@user", "simulated/gpt-4-0613@1", "http://x.invalid", "www.x.invalid", "gpt@1.5"),
+    ],
+)
+def test_a_name_that_is_copied_from_markdown_is_the_name_and_no_link_or_mention(text: str) -> None:
+    shown = MarkdownIt().render(plain_markdown(text)).strip().removeprefix("<p>").removesuffix("</p>")
+    assert unescape(re.sub("</?code>", "", shown)) == text
+    assert not re.search("@|www|http", re.sub("<code>.*?</code>", "", shown))
+    table = f"| {plain_markdown(text)} | b |\n|---|---|\n"
+    assert unescape(re.sub("</?[a-z]+>|\n", "", MarkdownIt().enable("table").render(table))) == f"{text}b"
 
 
 def test_mistakes_are_sentences(venire: Venire, store: Path, table: Path, tmp_path: Path) -> None:

@@ -115,7 +115,10 @@ def test_the_report_is_of_the_board_that_is_shown(venire: Venire, table: Path, l
 
 def test_every_figure_has_a_table_that_a_report_shows(venire: Venire, table: Path) -> None:
     board, document = rated(venire, table, FIGURES_ASKED)
-    assert board["diagnostics"].keys() >= FIGURE_TABLES.keys()
+    facts = board["diagnostics"]
+    assert facts.keys() >= FIGURE_TABLES.keys()
+    assert (facts["prediction"]["folds"], facts["contrast"]["model"]) == (3, "m1")
+    assert {one["kind"] for one in facts["robustness"]["methods"]} == {"random", "equal", "flip", "mixed"}
     assert len(document["figures"]) >= len(FIGURE_TABLES)
     assert any("ratings known before, over 4" in one for one in document["notes"])
     page, text = " ".join(report_html(document).split()), report_markdown(document)

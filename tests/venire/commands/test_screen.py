@@ -73,20 +73,20 @@ def test_a_board_cuts_no_figure(battles: Path, width: int) -> None:
     assert ("narrow terminal" in " ".join(words)) == (width < 105)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_plan_cuts_no_figure(write_campaign: Write, width: int) -> None:
+def test_a_plan_cuts_no_figure(write_campaign: Write) -> None:
     judge = f'[[judge]]\nname = "{LONG}"\nmodel = "simulated/gpt-4-0613@1"\n'
-    screen, out = screen_of(width)
     with Session(load_campaign(write_campaign(judges=judge))) as session:
         forecast = session.forecast()
-        show_plan(screen, session, forecast)
-    (row,) = forecast.judges
-    assert "…" not in out.getvalue()
-    for figure in (row.trials, row.calls, row.input_tokens, row.output_tokens):
-        assert f"{figure:,}" in words_of(out)
-    said = " ".join(out.getvalue().split())
-    assert "battle: a matchup" in said
-    assert "trial: 2; nothing costs money" in said
+        (row,) = forecast.judges
+        for width in WIDTHS:
+            screen, out = screen_of(width)
+            show_plan(screen, session, forecast)
+            assert "…" not in out.getvalue()
+            for figure in (row.trials, row.calls, row.input_tokens, row.output_tokens):
+                assert f"{figure:,}" in words_of(out)
+            said = " ".join(out.getvalue().split())
+            assert "battle: a matchup" in said
+            assert "trial: 2; nothing costs money" in said
     assert "$" not in said
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.parameters import slow_after
+
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
@@ -26,7 +28,8 @@ def test_a_single_instruction_is_warned_of_before_it_is_paid(verb: str, venire: 
 
 
 @pytest.mark.parametrize(
-    ("rule", "warned"), [("half_width = 30", True), ("top = 2", True), ("ranks = true", True), ("battles = 9", False)]
+    ("rule", "warned"),
+    slow_after(2, ("half_width = 30", True), ("battles = 9", False), ("top = 2", True), ("ranks = true", True)),
 )
 def test_a_rule_that_so_few_instructions_never_reach_is_warned_of(
     rule: str, warned: bool, venire: Venire, write_campaign: Write

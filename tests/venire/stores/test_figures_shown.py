@@ -28,16 +28,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_figures_stand_below_the_board_and_in_its_json(venire: Venire, table: Path) -> None:
+def test_figures_stand_below_the_board(venire: Venire, table: Path) -> None:
     asked = ("--folds", "4", "--steady", "0.25", "--contrast", "m4", "m1", "--half-width", "10")
     done = venire("rate", table, *asked)
     assert done.code == 0
     for words in ("Held-out prediction", "log loss", "Verdicts of 1 of 4 judges perturbed", "m4 less m1:", "within 10"):
         assert words in done.out
-    facts = venire("rate", table, *asked, "--json").json()["diagnostics"]
-    assert facts["prediction"]["folds"] == 4
-    assert facts["contrast"]["model"] == "m4"
-    assert {one["kind"] for one in facts["robustness"]["methods"]} == {"random", "equal", "flip", "mixed"}
 
 
 @pytest.mark.parametrize(

@@ -162,13 +162,15 @@ def test_a_comparison_with_too_few_known_models_says_so(venire: Venire, judged: 
     assert "agreement needs at least 4" in shown.out
 
 
-def test_models_that_a_board_does_not_have_are_not_graded_on_it(venire: Venire, campaign: Callable[..., Path]) -> None:
+def test_models_that_a_board_does_not_have_are_not_graded_on_it(
+    campaign: Callable[..., Path], settled: Callable[[Path], Path]
+) -> None:
     campaign("graded", TRUTH + DIRECT, instructions=4, store=STORE)
     path = campaign("paired", PAIRS, instructions=2, store=STORE)
     some = path.with_name("some.toml")
     text = path.read_text(encoding="utf-8").replace('"paired"', '"some"')
     some.write_text(text.replace("[data]", '[data]\nmodels = ["strong", "terse", "sloppy"]'), encoding="utf-8")
-    assert venire("run", some, "--yes").code == 0
+    settled(some)
     found = vn.rate(path.with_name("shared.duckdb"), campaign="some").grades
     assert found is not None
     assert {row.model for row in found.tables[0].models} == {"strong", "terse", "sloppy"}
@@ -188,7 +190,7 @@ def test_grades_of_another_origin_are_left_out_and_named(venire: Venire, campaig
     first.with_name("grades.csv").write_text(
         "\n".join(["judge,instruction_id,first,raw_output", *rows]), encoding="utf-8"
     )
-    campaign("graded", recorded, store=STORE)
+    campaign("graded", recorded, instructions=2, store=STORE)
     store = first.with_name("shared.duckdb")
     noted = vn.rate(store).grades
     assert noted is not None

@@ -174,7 +174,17 @@ def _single(case: Case, unit: Unit, points: float) -> CheckResult:
         "not_rated": list(found.left_out),
     }
     worry = bool(moved or turned)
-    return CheckResult(worry, round(most.change, 6), _of_single(found, most, unit, worry), details)
+    bound = _usual_points(most, points, beyond) if unit == "instruction" else None
+    return CheckResult(worry, round(most.change, 6), _of_single(found, most, unit, worry), details, bound)
+
+
+def _usual_points(one: LeaveOneOutChange, points: float, beyond: float) -> float:
+    """Points by which an instruction may move its model's rating: `points`, or what is usual among the instructions.
+
+    With few instructions each of them moves ratings by more than `points`, and a threshold that every campaign is
+    beyond says nothing.
+    """
+    return round(max(points, PART_OF_ERROR * one.error, one.change * beyond / max(one.outlying, 1e-9)), 6)
 
 
 def _moves(one: LeaveOneOutChange, unit: Unit, points: float, beyond: float, quantile: float) -> bool:

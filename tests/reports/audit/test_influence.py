@@ -13,6 +13,7 @@ from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.ratings.data.battles import battles
 from venire.ratings.data.judgments import merge_orders, select_battles
+from venire.reports.audit.audit import word
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.influence import check_instructions, check_judges, check_models, check_removal
 
@@ -109,6 +110,14 @@ def test_instructions_of_skewed_merit_seldom_worry() -> None:
     """Effects have a long tail; 11 of 30 such campaigns worried while it was taken for a normal one."""
     alarms = [check_instructions(case(of_unlike_merits(seed, (1, 1, 1), 30, "skewed"))).worry for seed in range(15)]
     assert alarms.count(True) <= 1
+
+
+def test_honest_campaigns_are_seldom_unsure_of_their_instructions() -> None:
+    """Each of a few instructions moves ratings by more than 10 points: that threshold made 95 of 100 unsure."""
+    shapes: tuple[dict[str, int], ...] = ({"models": 4, "instructions": 16, "judges": 2}, {"instructions": 30})
+    found = [check_instructions(case(campaign(seed, **shape))) for shape in shapes for seed in range(8)]  # type: ignore[arg-type]
+    assert sum(one.figure > 10.0 for one in found if one.figure is not None) > 10
+    assert sum(word(one) != "fine" for one in found) <= 1
 
 
 @pytest.mark.parametrize("check", CHECKS)

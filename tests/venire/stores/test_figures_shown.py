@@ -42,7 +42,7 @@ def test_figures_stand_below_the_board(venire: Venire, table: Path) -> None:
         (("--contrast", "m4", "nobody"), "nobody"),
         (("--folds", "1"), "folds is 1"),
         (("--folds", "9999"), "folds is 9999"),
-        (("--half-width", "5"), "--contrast A B"),
+        (("--half-width", "5"), "with --contrast"),
         (("--people",), "--reference FILE"),
         (("--positions",), "which completion came first"),
         (("--compare", "--folds", "5"), "leave --folds"),

@@ -56,14 +56,25 @@ def _prediction(found: HeldOutPrediction) -> list[FigureTable]:
         (
             one.method,
             *(_fixed(getattr(one, name), 4) for name in ("mse", "auc", "auc_decisive", "log_loss")),
+            *_difference(one.log_loss_difference),
             f"{one.not_predicted:,}",
         )
         for one in found.methods
     )
-    title = f"Held-out prediction   {found.judgments:,} judgments in {found.folds} folds"
-    heads = ("method", "MSE", "AUC", "AUC decisive", "log loss", "not predicted")
-    notes = tuple(f"left out: {name}: {why}" for name, why in found.left_out.items())
-    return [FigureTable(title, heads, rows, notes=notes)]
+    of = "" if found.instructions is None else f" of {found.instructions:,} instructions"
+    title = f"Held-out prediction   {found.judgments:,} judgments{of} in {found.folds} folds"
+    heads = ("method", "MSE", "AUC", "AUC decisive", "log loss", "less", f"{100 * found.level:g} %", "not predicted")
+    unit = "judgments" if found.instructions is None else "instructions"
+    notes = [f"less: log loss less that of {found.beside}; folds and intervals are by {unit}"] if found.beside else []
+    notes += [f"left out: {name}: {why}" for name, why in found.left_out.items()]
+    return [FigureTable(title, heads, rows, notes=tuple(notes))]
+
+
+def _difference(found: BoundedFigure | None) -> tuple[str, str]:
+    """A difference of losses and its interval."""
+    if found is None or found.value is None:
+        return "", ""
+    return f"{found.value:+.4f}", interval_text(found.lo, found.hi, "+.4f")
 
 
 def _robustness(found: PerturbedJudges) -> list[FigureTable]:

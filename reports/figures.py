@@ -18,7 +18,7 @@ from venire.arena.keywords import check_fields
 from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.reference import MicroMacro
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.evaluation import Evaluation, evaluate_rows
+from venire.ratings.am_elo.evaluation import evaluate_rows, loss_differences
 from venire.ratings.am_elo.robustness import Fit, Perturbation, mean_known, robustness
 from venire.ratings.data.judgments import Judgments, select_battles
 from venire.ratings.data.result import Rated
@@ -102,8 +102,21 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundedFigure:
+    """A figure with its interval, None where not known."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class PredictedBy:
-    """The errors of a method on held-out judgments, over those that it `predicted`."""
+    """The errors of a method on held-out judgments, over those that it `predicted`.
+
+    `mse_difference` and `log_loss_difference` are its errors less those of the method that it is beside, with
+    intervals, over judgments that both predict; None for that method itself.
+    """
 
     method: str
     mse: float
@@ -112,14 +125,23 @@ class PredictedBy:
     log_loss: float
     predicted: int
     not_predicted: int
+    mse_difference: BoundedFigure | None
+    log_loss_difference: BoundedFigure | None
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutPrediction:
-    """The board's method and those of the am-ELO paper on held-out judgments, and why others are left out."""
+    """The board's method and those of the am-ELO paper on held-out judgments, and why others are left out.
+
+    `instructions` (None: judgments without any) are what folds are made of, and the units of intervals at `level`.
+    Differences are beside one method: the board's, if it predicts.
+    """
 
     folds: int
     judgments: int
+    instructions: int | None
+    level: float
+    beside: str | None
     methods: tuple[PredictedBy, ...]
     left_out: Mapping[str, str]
 
@@ -186,15 +208,6 @@ class RepeatedPositions:
 
     p_below: float
     judges: tuple[JudgePositions, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedFigure:
-    """A figure with its interval, None where not known."""
-
-    value: float | None
-    lo: float | None
-    hi: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +333,9 @@ def figures_of(battles: Battles, method: str, options: Options, asked: Figures, 
 def _prediction(battles: Battles, method: str, options: Options, folds: int) -> HeldOutPrediction:
     """Held-out error of the board's method and those of the am-ELO paper, and of even odds."""
     judgments = merge_selected(battles, options)
+    y, cluster = judgments.y, judgments.comparisons().cluster
     names = list(dict.fromkeys([method, *_PREDICTED]))
-    rows = [_evaluated("even odds", evaluate_rows(judgments.y, _even, folds, options.seed))]
+    found = {"even odds": evaluate_rows(y, _even, folds, options.seed, cluster)}
     left_out = {}
     for name in names:
         if why := missing_data(battles, name, options_for(name, options)):
@@ -329,18 +343,35 @@ def _prediction(battles: Battles, method: str, options: Options, folds: int) -> 
             continue
         predict = partial(predict_rows, select_verdicts(battles, options), judgments, name, options_for(name, options))
         try:
-            rows.append(_evaluated(name, evaluate_rows(judgments.y, predict, folds, options.seed)))
+            found[name] = evaluate_rows(y, predict, folds, options.seed, cluster)
         except VenireError as error:
             left_out[name] = str(error)
-    return HeldOutPrediction(folds, len(judgments), tuple(rows), left_out)
+    beside = next((name for name in names if name in found), None)
+    rows = []
+    for name, one in found.items():
+        less: dict[str, BoundedFigure | None] = {"mse": None, "log_loss": None}
+        if beside is not None and name != beside:
+            differences = loss_differences(y, one, found[beside], cluster)
+            less = {key: BoundedFigure(mean.value, *mean.interval(options.level)) for key, mean in differences.items()}
+        rows.append(
+            PredictedBy(
+                method=name,
+                mse=one.mse,
+                auc=one.auc,
+                auc_decisive=one.auc_decisive,
+                log_loss=one.log_loss,
+                predicted=one.rows,
+                not_predicted=one.missing,
+                mse_difference=less["mse"],
+                log_loss_difference=less["log_loss"],
+            )
+        )
+    instructions = None if cluster is None else found["even odds"].units
+    return HeldOutPrediction(folds, len(judgments), instructions, options.level, beside, tuple(rows), left_out)
 
 
 def _even(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.full(len(test), 0.5)
-
-
-def _evaluated(name: str, found: Evaluation) -> PredictedBy:
-    return PredictedBy(name, found.mse, found.auc, found.auc_decisive, found.log_loss, found.rows, found.missing)
 
 
 def _robustness(judgments: Judgments, asked: Figures, seed: int) -> PerturbedJudges:

@@ -21,6 +21,8 @@ from worlds import Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, S
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
 from venire.ratings.am_elo.am_elo import am_elo
+from venire.ratings.am_elo.evaluation import evaluate, loss_differences, predict_from_ratings
+from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.changes import rating_changes
@@ -175,6 +177,32 @@ def of_changes(world: Rejudged, instructions: int, named: bool, rng: np.random.G
     return float(not any(row.changed for row in same) if named else np.mean([row.lo <= 0.0 <= row.hi for row in same]))
 
 
+def held_out(world: Field, instructions: int, rng: np.random.Generator) -> ClusteredMean:
+    """Held-out log loss of ratings shrunk towards each other less that of plain ones, in five folds of instructions."""
+    odds = Field(models=world.models, effects=0.0).odds(rng)
+    data = world.draw(odds, world.pairs("all", 0, rng), instructions, rng)
+    shrunk, plain = (
+        evaluate(data, predict_from_ratings(partial(bradley_terry, ridge=ridge, errors="none")))
+        for ridge in (30.0, 0.1)
+    )
+    return loss_differences(data.y, shrunk, plain, data.cluster)["log_loss"]
+
+
+@cache
+def held_out_truth(world: Field, instructions: int) -> float:
+    """The mean of that difference over campaigns of this size."""
+    rng = np.random.default_rng(2026)
+    return float(np.mean([held_out(world, instructions, rng).value for _ in range(400)]))
+
+
+def of_folds(world: Field, instructions: int, rng: np.random.Generator) -> float:
+    """A difference of held-out losses."""
+    lo, hi = held_out(world, instructions, rng).interval(LEVEL)
+    assert lo is not None
+    assert hi is not None
+    return float(lo <= held_out_truth(world, instructions) <= hi)
+
+
 def cells() -> Iterator[Cell]:
     """All cells, by interval."""
     for decisive in (False, True):
@@ -247,6 +275,9 @@ def cells() -> Iterator[Cell]:
                     f"{what}, {pairs} x {INSTRUCTIONS} instructions",
                     partial(of_pairs, field, design, asked, fitted),
                 )
+    for instructions in (15, 40):
+        what = f"5 models x {instructions} instructions, shrunk ratings less plain ones"
+        yield Cell("difference of held-out losses", what, partial(of_folds, Field(models=5), instructions))
     for named in (False, True):
         interval = "no model named that did not change" if named else "change of a rating"
         for models, instructions in ((3, 30), (6, 12), (6, 30), (12, 60)):

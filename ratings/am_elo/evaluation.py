@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo
+from venire.ratings.data.clustered import ClusteredMean, cluster_codes, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import ranks
@@ -29,8 +30,8 @@ PredictRows = Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]
 class Evaluation:
     """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN without a prediction.
 
-    `log_loss` is the mean of minus the log of the probability given to the outcome, in nats; a tie counts as half of
-    each.
+    `units` is the number of clusters (of rows, where they have none), each of which is in one fold. `log_loss` is the
+    mean of minus the log of the probability given to the outcome, in nats; a tie counts as half of each.
     """
 
     mse: float
@@ -39,6 +40,7 @@ class Evaluation:
     auc_decisive: float
     rows: int
     missing: int
+    units: int
     predicted: NDArray[np.float64]
 
 
@@ -87,28 +89,39 @@ def predict_from_abilities(fit: Callable[[Comparisons], AmElo]) -> Predict:
 
 
 def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 0) -> Evaluation:
-    """Cross-validation: predict each fold of the rows from the others by `method(train, test)`.
+    """Cross-validation: predict each fold of the clusters (rows, where there are none) by `method(train, test)`.
 
-    Both tables keep all models and judges. Rows without a prediction are left out of the figures and counted. Raises
-    `InputError` for fewer than two folds or more folds than rows, and passes on the method's errors.
+    Both tables keep all models and judges. Rows of one cluster share what no rating knows, so they are held out
+    together. Rows without a prediction are left out of the figures and counted. Raises `InputError` for fewer than two
+    folds or more folds than clusters, and passes on the method's errors.
 
     >>> from venire.ratings import bradley_terry, comparisons, evaluate, predict_from_ratings
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
     >>> round(evaluate(data, predict_from_ratings(bradley_terry), folds=2).mse, 3)
     0.226
     """
-    return evaluate_rows(data.y, lambda train, test: method(data.select(train), data.select(test)), folds, seed)
+    return evaluate_rows(
+        data.y, lambda train, test: method(data.select(train), data.select(test)), folds, seed, data.cluster
+    )
 
 
-def evaluate_rows(y: NDArray[np.float64], predict: PredictRows, folds: int, seed: int) -> Evaluation:
+def evaluate_rows(
+    y: NDArray[np.float64],
+    predict: PredictRows,
+    folds: int,
+    seed: int,
+    cluster: NDArray[np.int32] | None = None,
+) -> Evaluation:
     """The same of outcomes (rows,), where `predict` takes the numbers of the rows to learn from and to predict.
 
-    Raises `InputError` for fewer than two folds or more folds than rows, and passes on the errors of `predict`.
+    Raises `InputError` for fewer than two folds or more folds than clusters, and passes on the errors of `predict`.
     """
-    if not 2 <= folds <= len(y):
-        raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(y)} comparisons")
+    unit, units = cluster_codes(cluster, len(y))
+    if not 2 <= folds <= units:
+        what = "comparisons" if cluster is None else "clusters (instructions)"
+        raise InputError(f"folds is {folds}; give 2 or more, and no more than the {units} {what}")
     check_seed(seed)
-    fold = np.random.default_rng(seed).permutation(np.arange(len(y)) % folds)
+    fold = np.random.default_rng(seed).permutation(np.arange(units) % folds)[unit]
     predicted = np.empty(len(y))
     for held in range(folds):
         predicted[fold == held] = predict(np.flatnonzero(fold != held), np.flatnonzero(fold == held))
@@ -121,6 +134,7 @@ def evaluate_rows(y: NDArray[np.float64], predict: PredictRows, folds: int, seed
         auc_decisive=auc_decisive(y, p),
         rows=len(y),
         missing=rows - len(y),
+        units=units,
         predicted=predicted,
     )
 
@@ -135,8 +149,29 @@ def log_loss(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
 
     Probabilities are kept 1e-12 from 0 and 1, so that one sure prediction that fails costs 28 nats and not infinity.
     """
+    return float(np.mean(log_losses(y, p))) if len(y) else float("nan")
+
+
+def log_losses(y: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The log loss of each row (rows,), as in `log_loss`."""
     inside = np.clip(p, 1e-12, 1.0 - 1e-12)
-    return float(-np.mean(y * np.log(inside) + (1.0 - y) * np.log1p(-inside))) if len(y) else float("nan")
+    return np.asarray(-(y * np.log(inside) + (1.0 - y) * np.log1p(-inside)))
+
+
+def loss_differences(
+    y: NDArray[np.float64], one: Evaluation, other: Evaluation, cluster: NDArray[np.int32] | None
+) -> dict[str, ClusteredMean]:
+    """Held-out `mse` and `log_loss` of one method less those of another on the same folds, with clustered errors.
+
+    Rows that both predict are compared.
+    """
+    known = np.isfinite(one.predicted) & np.isfinite(other.predicted)
+    units = None if cluster is None else cluster[known]
+    y, p, q = y[known], one.predicted[known], other.predicted[known]
+    return {
+        "mse": clustered_mean((y - p) ** 2 - (y - q) ** 2, units),
+        "log_loss": clustered_mean(log_losses(y, p) - log_losses(y, q), units),
+    }
 
 
 def auc(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:

@@ -22,6 +22,7 @@ from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.online import online_elo
 from venire.reports.board.verdicts import Verdicts
+from venire.reports.figure_tables import figure_tables
 from venire.reports.figures import FigureResults, Figures, figures_of
 from venire.reports.json_values import json_values
 
@@ -120,6 +121,23 @@ def test_held_out_figures_are_those_of_cross_validation() -> None:
         assert rows[name].log_loss == pytest.approx(expected.log_loss)
     assert rows["am-elo"].log_loss < rows["bradley-terry"].log_loss < rows["even odds"].log_loss
     assert rows["even odds"].log_loss == pytest.approx(np.log(2.0))
+
+
+def test_instructions_are_held_out_whole_and_differences_have_their_errors() -> None:
+    shown = found(Figures(folds=5), seed=3, level=0.9).prediction
+    assert (shown.instructions, shown.level, shown.beside) == (30, 0.9, "bradley-terry")
+    rows = {one.method: one for one in shown.methods}
+    assert rows["bradley-terry"].log_loss_difference is None
+    for name, row in rows.items():
+        if name != "bradley-terry":
+            less = row.log_loss_difference
+            assert less.value == pytest.approx(row.log_loss - rows["bradley-terry"].log_loss)
+            assert less.lo <= less.value <= less.hi
+    assert rows["even odds"].log_loss_difference.lo > 0.0
+    (table,) = figure_tables(FigureResults(prediction=shown))
+    assert "of 30 instructions" in table.title
+    with pytest.raises(InputError, match="no more than the 30"):
+        found(Figures(folds=31))
 
 
 def test_a_method_that_cannot_predict_is_named() -> None:

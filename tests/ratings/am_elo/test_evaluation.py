@@ -18,10 +18,14 @@ from venire.ratings.am_elo.evaluation import (
     auc,
     auc_decisive,
     evaluate,
+    evaluate_rows,
+    log_loss,
+    loss_differences,
     mse,
     predict_from_abilities,
     predict_from_ratings,
 )
+from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise.bradley_terry import bradley_terry, m_elo
 from venire.ratings.pairwise.online import online_elo
@@ -70,6 +74,38 @@ def test_each_row_is_foretold_by_the_other_folds_once() -> None:
     found = evaluate(data, method)
     assert sorted(seen) == list(range(60))
     assert (found.mse, found.auc, found.rows, found.missing) == (0.0, 1.0, 59, 1)
+
+
+def test_an_instruction_is_held_out_whole() -> None:
+    item = np.repeat(np.arange(13), 7)
+    data = comparisons(np.tile([0, 1, 2, 0, 1, 2, 0], 13), np.tile([1, 2, 0, 2, 0, 1, 1], 13), item % 2, cluster=item)
+    apart = []
+
+    def method(train: Comparisons, test: Comparisons) -> Floats:
+        assert train.cluster is not None
+        assert test.cluster is not None
+        apart.append(not set(train.cluster.tolist()) & set(test.cluster.tolist()))
+        return np.full(len(test), 0.5)
+
+    assert evaluate(data, method).units == 13
+    assert apart == [True] * 5
+    with pytest.raises(InputError, match="no more than the 13 clusters"):
+        evaluate(data, method, folds=14)
+
+
+def test_differences_of_losses_are_clustered_means_of_rows_that_both_predict() -> None:
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(20), 6).astype(np.int32)
+    y = (rng.random(120) < 0.7).astype(float)
+    sure, vague = np.where(np.arange(120) == 5, np.nan, 0.7), np.full(120, 0.6)
+    one = evaluate_rows(y, lambda train, test: sure[test], 4, 0, item)
+    other = evaluate_rows(y, lambda train, test: vague[test], 4, 0, item)
+    found = loss_differences(y, one, other, item)
+    kept = np.arange(120) != 5
+    by_hand = clustered_mean(((y - 0.7) ** 2 - (y - 0.6) ** 2)[kept], item[kept])
+    assert (found["mse"].value, found["mse"].se) == pytest.approx((by_hand.value, by_hand.se))
+    assert found["mse"].clusters == 20
+    assert found["log_loss"].value == pytest.approx(log_loss(y[kept], sure[kept]) - log_loss(y[kept], vague[kept]))
 
 
 @pytest.mark.parametrize("folds", [1, 7])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Clustering = Literal["crossed", "cluster", "judge", "none"]
+"""Which rows share their noise: those of an instruction (or of a value of the column that a table names) and, where
+there are enough of them, those of a respondent, a judge or a person; the first alone; the second alone; none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -23,8 +27,8 @@ class Battles:
     Optional columns are None in a table without them: `outcome` (0 to 1, for A; overrides the label), `weight` (0 or
     more), `score` (A minus B on the judge's own scale), `human` (1, 0.5 or 0: people's verdict on A). Within these, NaN
     marks a missing value. `features` are covariates by name, A minus B. `cluster` is a code into `clusters`, which
-    replaces the instruction as the unit of clustering where a table names one; `clustered` is False where rows are
-    independent. `peers` maps a judge to its model where the two have different names. `ballots` are the rankings that
+    replaces the instruction as the unit of clustering where a table names one; `clustering` says which rows share their
+    noise. `peers` maps a judge to its model where the two have different names. `ballots` are the rankings that
     these verdicts were derived from, if any. `people` are votes of people on the same models and instructions, each
     annotator a judge; they are no part of the rows.
     """
@@ -48,7 +52,7 @@ class Battles:
     features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     cluster: NDArray[np.int32] | None = None
     clusters: tuple[str, ...] = ()
-    clustered: bool = True
+    clustering: Clustering = "cluster"
     peers: Mapping[str, str] = field(default_factory=dict)
     ballots: Ballots | None = None
     people: Battles | None = None

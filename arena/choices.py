@@ -28,6 +28,9 @@ ConformalMethod = Literal["leave-one-out", "jackknife+"]
 PairErrors = Literal["cluster", "sandwich", "hessian"]
 """How standard errors are found."""
 
+RatedPairs = Literal["all", "given"]
+"""Which pairs of models intervals are about: all, whichever were asked, or those that were."""
+
 Habit = Literal["position", "ties"]
 """What a judge may be given to, whatever it is shown."""
 

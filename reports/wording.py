@@ -16,6 +16,26 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
+def estimand_text(unit: str, respondents: str, number: int, *, crossed: bool = False, pairs: str | None = None) -> str:
+    """What intervals are about, by the `unit` that errors are over and whether `number` of respondents cross it.
+
+    `pairs` are those of models where it makes a difference: "all" or "given". Who is clustered alone varies alone.
+
+    >>> estimand_text("instructions", "judges", 3)
+    'other instructions; these judges only'
+    >>> estimand_text("instructions", "people", 20, crossed=True, pairs="given")
+    'other instructions and other people like these; these pairs only'
+    """
+    if unit == respondents:
+        who = f"other {respondents} like these; these instructions only"
+    elif crossed:
+        who = f"other {unit} and other {respondents} like these"
+    else:
+        one = {"judges": "this judge", "people": "this person"}[respondents]
+        who = f"other {unit}; {f'these {respondents}' if number != 1 else one} only"
+    return who + {None: "", "all": "; all pairs, asked or not", "given": "; these pairs only"}[pairs]
+
+
 def alike_text(models: Sequence[str]) -> str | None:
     """A note on names of models that may be one model's, or None where there are none.
 

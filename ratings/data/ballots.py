@@ -456,13 +456,13 @@ def paired_ballots(battles: Battles, judgments: Judgments) -> PairedBallots:
     kept = np.unique(row)
     ballots, row = select_ballots(ballots, kept), np.searchsorted(kept, row)
     source, first = judgments.comparisons(), np.unique(_ballot_of(judgments, ballots), return_index=True)[1]
-    cluster, names = source.cluster, source.clusters
+    cluster, names, data = source.cluster, source.clusters, replace(pairs.comparisons(), crossed=source.crossed)
     if cluster is None:
         ballots = replace(ballots, instruction=np.full(len(ballots), -1, dtype=np.int32), instructions=())
-        return PairedBallots(ballots, replace(pairs.comparisons(), cluster=row.astype(np.int32)), row, notes)
+        return PairedBallots(ballots, replace(data, cluster=row.astype(np.int32)), row, notes)
     shared = cluster[first[-len(ballots) :]]
     ballots = replace(ballots, instruction=shared, instructions=names)
-    return PairedBallots(ballots, replace(pairs.comparisons(), cluster=shared[row], clusters=names), row, notes)
+    return PairedBallots(ballots, replace(data, cluster=shared[row], clusters=names), row, notes)
 
 
 def _conversion_note(made: int, incomplete: int) -> str:

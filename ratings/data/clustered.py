@@ -5,6 +5,7 @@ Rows of one cluster (usually one instruction) share effects that the models do n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from venire.ratings.data.statistics import student
 
 Vector = NDArray[np.float64]
 
+FEWEST_RESPONDENTS = 5
+"""Respondents (judges or people) from which errors are clustered by them too: fewer do not show how others differ."""
+
 _DENSE = 20_000_000  # largest dense table of sums by cluster and model (160 MB)
 
 
@@ -27,6 +31,68 @@ def cluster_codes(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray
         return np.arange(rows, dtype=np.int32), rows
     present = np.bincount(cluster) > 0
     return (np.cumsum(present, dtype=np.int32) - np.int32(1))[cluster], int(present.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grouping:
+    """Rows put together: each row's `code` (rows,), numbered without gaps; `sign` -1 takes away what counts twice."""
+
+    code: NDArray[np.int32]
+    count: int
+    sign: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """What errors take as independent: clusters of rows, or clusters and respondents, which cross.
+
+    Of crossed units the covariance is V_cluster + V_respondent - V_both, and Student's t has the smaller of the two
+    numbers less one as its degrees of freedom: Cameron, Gelbach and Miller 2011, *Robust Inference with Multiway
+    Clustering*. `clusters` and `respondents` count them; 0 respondents: not crossed.
+    """
+
+    groupings: tuple[_Grouping, ...]
+    clusters: int
+    respondents: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of units, of crossed ones that of the fewer: one more than the degrees of freedom."""
+        return min(one.count for one in self.groupings if one.sign > 0.0)
+
+    @property
+    def errors(self) -> str:
+        """The name of the errors that come from them: clustered one way, or two."""
+        return "two-way" if self.respondents else "cluster"
+
+    def covariance(self, of: Callable[[NDArray[np.int32], int], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The covariance (n, n) by `of`, which takes codes (rows,) and their number, each with the factor C / (C - 1).
+
+        A difference of covariances may be negative in some direction, which is then taken as 0.
+        """
+        total = sum(one.sign * (of(one.code, one.count) * (one.count / (one.count - 1))) for one in self.groupings)
+        matrix = np.asarray(total, dtype=np.float64)
+        return matrix if len(self.groupings) == 1 else _not_negative(matrix)
+
+
+def units_of(cluster: NDArray[np.int32] | None, respondent: NDArray[np.int32] | None, rows: int) -> Units:
+    """The independent units of so many rows by their `cluster` (None: one a row) and by their `respondent` (rows,).
+
+    Fewer than five respondents are not crossed, nor are rows of which nobody knows what else they share.
+    """
+    code, clusters = cluster_codes(cluster, rows)
+    who, respondents = (code, 0) if respondent is None or cluster is None else cluster_codes(respondent, rows)
+    if respondents < FEWEST_RESPONDENTS:
+        return Units((_Grouping(code, clusters),), clusters)
+    cells, both = np.unique(who.astype(np.int64) * clusters + code, return_inverse=True)
+    crossed = _Grouping(both.astype(np.int32), len(cells), sign=-1.0)
+    return Units((_Grouping(code, clusters), _Grouping(who, respondents), crossed), clusters, respondents)
+
+
+def _not_negative(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The symmetric matrix (n, n) without its negative eigenvalues."""
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    return np.asarray(matrix if values[0] >= 0.0 else (vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
+from venire.ratings.data.clustered import Units, units_of
 from venire.ratings.data.validation import code_integers, code_labels, column, float_array
 from venire.ratings.data.wins import WinCounts, win_counts
 
@@ -26,7 +28,7 @@ class Comparisons:
     `a` and `b` are codes into `models`, `cluster` into `clusters`, `judge` into `judges`. `y` is the outcome for the
     model in `a`: 1 a win, 0 a loss, 0.5 a tie, or any share or probability in between. `weight` None counts each row
     once. Rows of one `cluster` (for example an instruction) share effects that the models do not cause; None: one
-    cluster per row.
+    cluster per row. `crossed`: so do rows of one `judge`, where there are five or more.
     """
 
     models: tuple[str, ...]
@@ -38,6 +40,7 @@ class Comparisons:
     clusters: tuple[str, ...] = ()
     judge: NDArray[np.int32] | None = None
     judges: tuple[str, ...] = ()
+    crossed: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -59,6 +62,21 @@ class Comparisons:
         """The pair counts, counted once: every fit and every graph of wins begins with them."""
         return win_counts(self)
 
+    @property
+    def errors(self) -> PairErrors:
+        """The standard errors that the rows ask for: clustered, where they have clusters."""
+        return "sandwich" if self.cluster is None else "cluster"
+
+    def units(self, counted: NDArray[np.bool_] | None = None, *, clustered: bool = True) -> Units:
+        """The independent units of the rows (of those `counted` (rows,)) for errors; not `clustered`: each row one."""
+        rows = len(self) if counted is None else int(np.count_nonzero(counted))
+        if not clustered:
+            return units_of(None, None, rows)
+        cluster, judge = self.cluster, self.judge if self.crossed else None
+        if counted is not None:
+            cluster, judge = (one if one is None else one[counted] for one in (cluster, judge))
+        return units_of(cluster, judge, rows)
+
     def select(self, rows: NDArray[Any]) -> Comparisons:
         """The same table with some of its rows, by mask or position; the names keep their codes."""
         if rows.dtype == np.bool_ and rows.all():
@@ -76,13 +94,14 @@ def comparisons(
     weight: ArrayLike | None = None,
     cluster: Any = None,
     judge: Any = None,
+    crossed: bool = False,
 ) -> Comparisons:
     """Validate plain columns (rows,) and code their names.
 
     `model_a` and `model_b` are names (lists, NumPy strings, pandas or Arrow columns, encoded or not), or integer
     indices into `models`; without `models` names are sorted, and integers are their own names, from 0 to the largest.
-    `y` is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge` are names or integers. Raises
-    `InputError` that names the argument and the row (the first is 0).
+    `y` is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge` are names or integers;
+    `crossed` clusters errors by judge too. Raises `InputError` that names the argument and the row (the first is 0).
 
     >>> from venire.ratings import comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -99,7 +118,7 @@ def comparisons(
         _in_parts("weight", (weights,), _no_weight, "give a finite weight, 0 or more")
     clusters, cluster_code = _labels("cluster", cluster, rows)
     judges, judge_code = _labels("judge", judge, rows)
-    return Comparisons(names, a, b, outcome, weights, cluster_code, clusters, judge_code, judges)
+    return Comparisons(names, a, b, outcome, weights, cluster_code, clusters, judge_code, judges, crossed)
 
 
 def _sides(

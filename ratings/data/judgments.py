@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.battles import Battles
+from venire.arena.battles import Battles, Clustering
 from venire.arena.choices import Flips, Merge
 from venire.arena.errors import InputError
 from venire.arena.records import Status
@@ -41,7 +41,7 @@ class Judgments:
     None where no verdict has the value: `first` (1: A was shown first, -1: second, 0: both orders), `weight` (the mean
     over the orders), `score` (A minus B) and `human` (1, 0.5 or 0 for A); the last two are NaN in rows without a value.
     `features` are covariates by name, A minus B. `cluster` are codes into `clusters`, if the table has clusters;
-    `clustered` False means that rows are independent.
+    `clustering` says which rows share their noise.
     """
 
     models: tuple[str, ...]
@@ -66,10 +66,15 @@ class Judgments:
     features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     cluster: NDArray[np.int32] | None = None
     clusters: tuple[str, ...] = ()
-    clustered: bool = True
+    clustering: Clustering = "cluster"
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether rows of an instruction share their noise."""
+        return self.clustering in ("crossed", "cluster")
 
     @property
     def one_order(self) -> int:
@@ -108,8 +113,9 @@ class Judgments:
     def comparisons(self, models: Sequence[str] | None = None, *, cluster: Cluster = "auto") -> Comparisons:
         """The judgments as comparisons, row by row; with `models`, only those between them, coded in that order.
 
-        Clusters are those of the table, otherwise its instructions ("instruction" always uses instructions). With
-        "none", and for a table without either, each row is its own cluster. Judges and clusters without rows are left
+        Clusters are those of the table, otherwise its instructions ("instruction" always uses instructions), or judges
+        where these alone share their noise. With "none", and for a table without any, each row is its own cluster. The
+        comparisons are crossed with judges where `clustering` says so. Judges and clusters without rows are left
         out of the lists. Raises `InputError` for an unknown model.
         """
         return self._comparisons if models is None and cluster == "auto" else self._compared(models, cluster)
@@ -124,7 +130,9 @@ class Judgments:
         codes, names = rows.cluster, rows.clusters
         if codes is None or cluster == "instruction":
             codes, names = (rows.instruction, rows.instructions) if rows.instructions else (None, ())
-        if cluster == "none" or (cluster == "auto" and not self.clustered):
+        if cluster == "auto" and self.clustering == "judge":
+            codes, names = rows.judge, rows.judges
+        elif cluster == "none" or (cluster == "auto" and not self.clustered):
             codes, names = None, ()
         judge, judges = _present(rows.judge, rows.judges)
         found, clusters = (None, ()) if codes is None else _present(codes, names)
@@ -138,6 +146,7 @@ class Judgments:
             clusters=clusters,
             judge=judge,
             judges=judges,
+            crossed=cluster == "auto" and self.clustering == "crossed",
         )
 
 
@@ -347,7 +356,7 @@ def _judgments(
         features={name: _mean(column[order], starts) for name, column in kept.features.items()},
         cluster=None if kept.cluster is None else kept.cluster[rows],
         clusters=kept.clusters,
-        clustered=kept.clustered,
+        clustering=kept.clustering,
     )
 
 

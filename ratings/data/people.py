@@ -157,7 +157,7 @@ def joined_judgments(first: Judgments, second: Judgments) -> Judgments:
         merge=first.merge,
         merged=first.merged and second.merged,
         unreadable=first.unreadable + second.unreadable,
-        clustered=first.clustered,
+        clustering=first.clustering,
     )
 
 

@@ -95,7 +95,7 @@ def with_lack_of_fit(
     1
     """
     held = np.isin(ratings.models, list(anchors))
-    robust = ratings.covariance is not None and ratings.errors in ("cluster", "sandwich")
+    robust = ratings.covariance is not None and ratings.errors in ("cluster", "two-way", "sandwich")
     rated = int(np.isfinite(ratings.logits).sum())
     if ratings.covariance is None or not robust or held.sum() > 1 or not 2 <= rated <= _MAX_MODELS:
         return ratings

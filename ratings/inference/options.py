@@ -14,6 +14,7 @@ from venire.arena.choices import (
     Merge,
     OwnVotes,
     PairErrors,
+    RatedPairs,
     Ties,
 )
 from venire.arena.errors import InputError
@@ -50,14 +51,15 @@ class Options:
 
     `replicates` above 0 requests bootstrap intervals instead of the sandwich, `ridge` is lambda in lambda / 2 |R|^2 on
     the summed likelihood, `anchors` are Elo points by model, `ties` defines how half outcomes count, `flips` how two
-    orders with opposite winners are treated, `covariates` names columns of features. `own_votes` states whether a judge
-    that is one of the models votes on itself, `judge_weights` the weight of a judge's verdicts (1 where not named).
-    am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in lambda / 2
-    (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of `least_ability` or
-    less, are left out, repeatedly under `until_stable`. Kemeny-Young: `seconds` is the time limit for proving an order
-    optimal. Online Elo: `order` is that in which battles are taken, `k` the points of a certain win, in Elo
-    points. Soft-Elo: `human_ties` is what a tie of people counts as in beta, `conformal` how intervals of
-    people's ratings are calibrated. Raises `InputError` for values that no method accepts.
+    orders with opposite winners are treated, `pairs` whether intervals are about all pairs of models or those that were
+    asked, which have no lack of fit between them, `covariates` names columns of features. `own_votes` states whether a
+    judge that is one of the models votes on itself, `judge_weights` the weight of a judge's verdicts (1 where not
+    named). am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in lambda
+    / 2 (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of `least_ability`
+    or less, are left out, repeatedly under `until_stable`. Kemeny-Young: `seconds` is the time limit for proving an
+    order optimal. Online Elo: `order` is that in which battles are taken, `k` the points of a certain win, in Elo
+    points. Soft-Elo: `human_ties` is what a tie of people counts as in beta, `conformal` how intervals of people's
+    ratings are calibrated. Raises `InputError` for values that no method accepts.
     """
 
     merge: Merge = "mean"
@@ -66,6 +68,7 @@ class Options:
     ridge: float | None = None
     anchors: Mapping[str, float] = field(default_factory=dict)
     errors: PairErrors | None = None
+    pairs: RatedPairs = "all"
     replicates: int = 0
     seed: int = 0
     level: float = 0.95

@@ -38,7 +38,8 @@ class Method:
     `run` rates the models of a table from the verdicts, the judgments merged from them and the options. `purpose` is a
     line for `venire methods`. `options` names the options beyond those common to most methods, `ignores` the common
     options without a meaning for it. `needs` are columns that a table must have. `rates` states whether models are
-    rated; otherwise only judges are measured. `orders` means that models get positions in an order, and no ratings.
+    rated; otherwise only judges are measured. `orders` means that models get positions in an order, and no ratings,
+    `of_people` that those are rated by people.
     """
 
     run: Callable[[Battles, Judgments, Options], Rated]
@@ -48,6 +49,7 @@ class Method:
     ignores: frozenset[str] = frozenset()
     rates: bool = True
     orders: bool = False
+    of_people: bool = False
 
 
 def merge_selected(battles: Battles, options: Options) -> Judgments:

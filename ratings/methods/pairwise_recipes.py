@@ -74,7 +74,8 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
             findings=[TieParameter(found.tie, found.tie_se)],
         )
     ratings = bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors_for(data, options))
-    ratings = with_lack_of_fit(ratings, data, ridge=ridge, anchors=anchors)
+    if options.pairs == "all":
+        ratings = with_lack_of_fit(ratings, data, ridge=ridge, anchors=anchors)
     return with_intervals(ratings, data, options, ridge=ridge)
 
 
@@ -243,7 +244,7 @@ def by_consistency(battles: Battles, judgments: Judgments, options: Options) -> 
 
 
 BRADLEY_TERRY = Method(
-    by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties"})
+    by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties", "pairs"})
 )
 BALANCED_PAIRS = Method(by_balanced_pairs, "the same as if every pair had been asked alike, whatever a policy asked")
 COVARIATES = Method(

@@ -62,6 +62,8 @@ def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Ra
     """Bradley-Terry with a small ridge on human labels, or on people's votes where a table has both."""
     if battles.people is None:
         data, human = judgments.comparisons(), _known(judgments.human)
+        if not np.array_equal(human, data.y):  # beside verdicts: of whom a label is, a column does not say
+            data = replace(data, crossed=False)
     else:
         votes = merge_orders(battles.people)
         judged = [name for name in judgments.models if name in votes.models]
@@ -336,5 +338,10 @@ SCALED_ELO = Method(
 )
 HARD_ELO = Method(by_hard_elo, "the same on verdicts, with a slight ridge", frozenset({"ridge", "errors"}))
 HUMAN_ELO = Method(
-    by_human_elo, "the same on what people said", frozenset({"ridge", "errors"}), ("human",), ignores=JUDGE_OPTIONS
+    by_human_elo,
+    "the same on what people said",
+    frozenset({"ridge", "errors"}),
+    ("human",),
+    ignores=JUDGE_OPTIONS,
+    of_people=True,
 )

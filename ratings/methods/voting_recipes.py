@@ -220,7 +220,8 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
         def refit(rows: NDArray[np.intp]) -> Ratings:
             return plackett_luce(inside.resample(rows), ridge=ridge, anchors=anchors, errors="none")
 
-        ratings = plackett_luce(inside.ballots, ridge=ridge, anchors=anchors, errors=errors_for(part, options))
+        errors = errors_for(part, options)
+        ratings = plackett_luce(inside.ballots, ridge=ridge, anchors=anchors, errors=errors, crossed=part.crossed)
         return with_intervals(ratings, part, options, refit=refit)
 
     rated = rate_by_component(found.data, options, rate_group)

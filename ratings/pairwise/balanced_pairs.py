@@ -13,19 +13,25 @@ regression). If pairs were asked evenly, this changes hardly anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtr
 
-from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
+from venire.ratings.data.clustered import outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, inverse_laplacian, largest_score
+from venire.ratings.pairwise.covariance import (
+    Covariance,
+    blank_without_scatter,
+    few_clusters,
+    inverse_laplacian,
+    largest_score,
+)
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 SCALE = 1.702
@@ -94,18 +100,9 @@ def balanced_pairs(data: Comparisons) -> BalancedPairs:
     logits, curve, floor = np.full(size, np.nan), np.full(size, np.nan), np.full((size, size), np.nan)
     logits[known], curve[known] = even, fit.logits
     floor[np.ix_(known, known)] = bread @ moves.T
-    matrix, degrees, notes = found
-    ratings = Ratings(
-        method="even-pairs",
-        models=counts.models,
-        logits=logits,
-        battles=plain.battles,
-        covariance=matrix,
-        errors="sandwich" if data.cluster is None else "cluster",
-        degrees=degrees,
-        diagnostics={**_kept(plain), "log_likelihood": fit.value, "iterations": fit.steps, "lapse": fit.lapse, **notes},
-    )
-    return BalancedPairs(ratings, floor, fit.lapse, curve)
+    notes = {**_kept(plain), "log_likelihood": fit.value, "iterations": fit.steps, "lapse": fit.lapse}
+    ratings = Ratings("even-pairs", counts.models, logits, plain.battles, diagnostics=notes)
+    return BalancedPairs(found.of(ratings), floor, fit.lapse, curve)
 
 
 def _kept(plain: Ratings) -> dict[str, object]:
@@ -236,24 +233,29 @@ def _standardised(models: tuple[str, ...], fit: _CurveFit) -> tuple[Vector, Matr
 
 def _covariance(
     data: Comparisons, known: NDArray[np.bool_], fit: _CurveFit, bread: Matrix, floor: Matrix
-) -> tuple[Matrix, float, dict[str, object]]:
-    """Covariance (n, n) by clusters, its degrees of freedom, and remarks on it."""
+) -> Covariance:
+    """Covariance (n, n) by clusters, with remarks on it."""
     place = np.cumsum(known) - 1
     rows = data if data.weight is None else data.select(data.weight > 0.0)
     a, b = (place[code].astype(np.int32) for code in (rows.a, rows.b))
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     share, slope, fall = _curve(fit.logits[a] - fit.logits[b], fit.lapse)
     scores = weight * (rows.y - share) / (share * (1.0 - share))
-    unit, units = cluster_codes(rows.cluster, len(rows))
+    units = rows.units()
     names = tuple(name for name, there in zip(data.models, known.tolist(), strict=True) if there)
-    matrix, errors = np.full((len(known), len(known)), np.nan), "sandwich" if rows.cluster is None else "cluster"
-    if units < 2:
-        return matrix, np.nan, {"clusters": units, "errors_reason": "errors cannot be told from one unit"}
-    lapses = np.bincount(unit, scores * fall, units).astype(np.float64)[:, None]
-    meat = outer_products_by_cluster(unit, units, a, scores * slope, b, -scores * slope, len(names), columns=lapses)
-    inner = bread @ meat @ bread.T * (units / (units - 1))
+    matrix, errors = np.full((len(known), len(known)), np.nan), rows.errors
+    found = Covariance(matrix, np.nan, units.errors if errors == "cluster" else errors, units.clusters)
+    if units.count < 2:
+        return replace(found, reason="errors cannot be told from one unit")
+
+    def sandwich(unit: NDArray[np.int32], count: int) -> Matrix:
+        lapses = np.bincount(unit, scores * fall, count).astype(np.float64)[:, None]
+        meat = outer_products_by_cluster(unit, count, a, scores * slope, b, -scores * slope, len(names), columns=lapses)
+        return np.asarray(bread @ meat @ bread.T)
+
+    inner = units.covariance(sandwich)
     largest = largest_score(weight * (rows.y - share), rows.y, rows.weight)
     reason = blank_without_scatter(names, inner, np.diagonal(floor) * largest)
     matrix[np.ix_(known, known)] = 0.5 * (inner + inner.T)
-    reason = reason or few_clusters(units, len(names), errors)
-    return matrix, float(units - 1), {"clusters": units, "errors_reason": reason}
+    reason = reason or few_clusters(units.clusters, len(names), errors)
+    return replace(found, degrees=float(units.count - 1), respondents=units.respondents, reason=reason)

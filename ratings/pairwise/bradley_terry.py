@@ -48,14 +48,13 @@ def bradley_terry(
     >>> bradley_terry(data).elo.round(1).tolist()
     [1131.4, 1000.0, 868.6]
     """
-    kind = errors or ("sandwich" if data.cluster is None else "cluster")
+    kind = errors or data.errors
     found = _rate(data.wins, ridge=ridge, anchors=anchors)
     if kind == "none":
         return found
     held = np.isin(data.models, list(anchors or ()))
     spread = bradley_terry_covariance(data, found.logits, ridge=ridge, errors=kind, fixed=held, fitted=fitted)
-    notes = {**found.diagnostics, "clusters": spread.clusters, "errors_reason": spread.reason}
-    return replace(found, covariance=spread.matrix, errors=kind, degrees=spread.degrees, diagnostics=notes)
+    return spread.of(found)
 
 
 def bradley_terry_wins(

@@ -139,7 +139,7 @@ def rate_groups(
         method="" if first is None else first.ratings.method,
         logits=logits,
         gauge=_MEAN if len(groups) < 2 else _gauge(found),
-        errors="none" if first is None else first.ratings.errors,
+        errors="none" if first is None else _errors(found),
         degrees=np.inf if first is None else first.ratings.degrees,
     )
     return replace(
@@ -151,6 +151,12 @@ def rate_groups(
         fits=tuple({**fit, "group": number} for number, part in found.items() for fit in part.fits),
         without_estimate=max((part.without_estimate for part in found.values()), default=0),
     )
+
+
+def _errors(found: Mapping[int, Rated]) -> str:
+    """The name of the groups' errors; not two-way where a group has too few respondents for it."""
+    names = dict.fromkeys(part.ratings.errors for part in found.values())
+    return "cluster" if names.keys() == {"cluster", "two-way"} else next(iter(names))
 
 
 def _gauge(found: Mapping[int, Rated]) -> str:

@@ -8,8 +8,9 @@ equal shifts; that direction is fixed exactly, without a pseudo-inverse.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,8 +21,9 @@ from scipy.special import expit
 
 from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
+from venire.ratings.data.clustered import Units, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import float_array
 
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
@@ -43,20 +45,28 @@ class Covariance:
     """Covariance `matrix` (n, n) of ratings in logits, in the gauge of these ratings.
 
     `degrees` of freedom belong to Student's t (infinite: a normal distribution), `errors` names the method, `clusters`
-    is the number of independent units. A fixed model has an error of 0, since nothing was estimated; a model whose
-    error is unknown has NaN in its row and column. `reason` explains it or is a warning; else None.
+    is the number of independent units, `respondents` that of those that cross them (0: errors are not two-way). A fixed
+    model has an error of 0, since nothing was estimated; a model whose error is unknown has NaN in its row and column.
+    `reason` explains it or is a warning; else None.
     """
 
     matrix: Matrix
     degrees: float
     errors: str
     clusters: int
+    respondents: int = 0
     reason: str | None = None
 
     @property
     def se(self) -> Vector:
         """Standard errors (n,) in logits."""
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.matrix), 0.0)))
+
+    def of(self, ratings: Ratings) -> Ratings:
+        """The ratings (n,) with these errors, and what is to be said of them in their diagnostics."""
+        units = {"respondents": self.respondents} if self.respondents else {}
+        notes = {**ratings.diagnostics, "clusters": self.clusters, **units, "errors_reason": self.reason}
+        return replace(ratings, covariance=self.matrix, errors=self.errors, degrees=self.degrees, diagnostics=notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,11 +98,11 @@ def bradley_terry_covariance(
     """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; docs/ratings.md.
 
     NaN in `logits` is a model without an estimate: its rows are left out. `fixed` (n,) marks models that were held.
-    "cluster" sums scores within clusters, "sandwich" treats each row as a unit; both have the factor C / (C - 1) and C
-    - 1 degrees of freedom for C units. "hessian" assumes that the model is right and that weights are counts. `fitted`
-    adds the errors of parameters that outcomes were made with: the estimating equations of both are stacked (Stefanski
-    and Boos 2002). Raises `InputError` for a choice that the data do not allow and where models were never compared
-    with the others.
+    "cluster" sums scores within clusters (of crossed comparisons two ways: `data.clustered.Units`), "sandwich" treats
+    each row as a unit; both have the factor C / (C - 1) and C - 1 degrees of freedom for C units. "hessian" assumes
+    that the model is right and that weights are counts. `fitted` adds the errors of parameters that outcomes were made
+    with: the estimating equations of both are stacked (Stefanski and Boos 2002). Raises `InputError` for a choice that
+    the data do not allow and where models were never compared with the others.
 
     >>> from venire.ratings import bradley_terry, bradley_terry_covariance, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0], cluster=[1, 2, 3, 4, 5, 6])
@@ -122,9 +132,8 @@ def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance,
     Clustered where the data has clusters, else by row. Raises the errors of both.
     """
     held = np.zeros(len(data.models), dtype=np.bool_)
-    errors: PairErrors = "sandwich" if data.cluster is None else "cluster"
-    _check(data, logits, held, 0.0, errors)
-    return _both(data, rated_rows(data, logits), logits, 0.0, errors, held)
+    _check(data, logits, held, 0.0, data.errors)
+    return _both(data, rated_rows(data, logits), logits, 0.0, data.errors, held)
 
 
 def _both(
@@ -141,43 +150,47 @@ def _both(
     at, free = logits[rated], ~held[rated]
     totals, residuals = _totals_and_residuals(rows, at)
     bread = inverse_information(totals, at, ridge=ridge, free=free, models=rows.models)
-    own = _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
+    own = _spread(data, rated, Covariance(bread, np.inf, errors, int(np.count_nonzero(residuals))))
     if errors == "hessian":
         return own, own.matrix
+    counted = None if rows.weight is None else rows.weight > 0.0
+    units = rows.units(counted, clustered=errors == "cluster")
+    part = (rows, residuals) if counted is None else (rows.select(counted), residuals[counted])
     if fitted is None:
-        meat, units = _scatter(rows, residuals, errors == "cluster")
+        meat = partial(_scatter, *part, errors == "sandwich")
     else:
-        meat, units = _stacked_scatter(rows, residuals, errors == "cluster", fitted)
+        meat = partial(_stacked_scatter, *part, fitted if counted is None else fitted.select(counted))
     largest = largest_score(residuals, rows.y, rows.weight)
-    matrix, degrees, reason = sandwiched(
-        bread, meat, units, free=free, models=rows.models, largest=largest, errors=errors
-    )
-    return _spread(data, rated, matrix, degrees, errors, units, reason), own.matrix
+    found = sandwiched(bread, meat, units, free=free, models=rows.models, largest=largest, errors=errors)
+    return _spread(data, rated, found), own.matrix
 
 
 def sandwiched(
     bread: Matrix,
-    meat: Matrix,
-    units: int,
+    meat: Callable[[NDArray[np.int32], int], Matrix],
+    units: Units,
     *,
     free: NDArray[np.bool_],
     models: tuple[str, ...],
     largest: float,
     errors: str,
     unit: str = "comparison",
-) -> tuple[Matrix, float, str | None]:
-    """The sandwich: covariance (n, n) from the scatter of `units` scores, degrees of freedom, and a warning or None.
+) -> Covariance:
+    """The sandwich: covariance (n, n) from the scatter of the scores of `units`, with a warning where there is reason.
 
-    `bread` is the inverse information, `meat` the sum of outer products of the units' scores, `free` (n,) the models
-    that were not held, `largest` the largest term of a row's score (the scale of its rounding), `unit` the name of a
-    unit.
+    `bread` is the inverse information, `meat` gives the sum of outer products of the scores of rows put together by
+    codes (rows,), `free` (n,) marks the models that were not held, `largest` is the largest term of a row's score (the
+    scale of its rounding), `unit` the name of a single row.
     """
-    if units < 2:
+    name = units.errors if errors == "cluster" else errors
+    if units.count < 2:
         nothing = np.where(free[:, None] | free[None, :], np.nan, 0.0)
-        return nothing, np.nan, f"errors cannot be told from one {'cluster' if errors == 'cluster' else unit}"
-    matrix = bread @ meat @ bread * (units / (units - 1))
-    reason = blank_without_scatter(models, matrix, np.where(free, np.diagonal(bread), np.nan) * largest)
-    return matrix, float(units - 1), reason or few_clusters(units, int(free.sum()), errors)
+        alone = f"errors cannot be told from one {'cluster' if errors == 'cluster' else unit}"
+        return Covariance(nothing, np.nan, name, units.clusters, units.respondents, alone)
+    matrix = units.covariance(lambda code, count: bread @ meat(code, count) @ bread)
+    silent = blank_without_scatter(models, matrix, np.where(free, np.diagonal(bread), np.nan) * largest)
+    reason = silent or few_clusters(units.clusters, int(free.sum()), errors)
+    return Covariance(matrix, float(units.count - 1), name, units.clusters, units.respondents, reason)
 
 
 def model_covariance(
@@ -199,7 +212,7 @@ def model_covariance(
     rated = np.flatnonzero(np.isfinite(logits))
     totals, _ = _totals_and_residuals(rows, logits[rated])
     bread = inverse_information(totals, logits[rated], ridge=ridge, free=~held[rated], models=rows.models)
-    return _spread(data, rated, bread, np.inf, "model", 0, None).matrix
+    return _spread(data, rated, Covariance(bread, np.inf, "model", 0)).matrix
 
 
 def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:
@@ -253,41 +266,35 @@ def _totals_and_residuals(rows: Comparisons, logits: Vector) -> tuple[Matrix, Ve
     return square + square.T, residuals
 
 
-def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Matrix, int]:
-    """Sum over units of score times score (n, n), and the number of units with nonzero weight."""
+def _scatter(rows: Comparisons, residuals: Vector, by_row: bool, group: NDArray[np.int32], count: int) -> Matrix:
+    """Sum over groups of score times score (n, n); `by_row`: each row is a group, which pair counts are enough for."""
     size = len(rows.models)
-    counted = slice(None) if rows.weight is None else rows.weight > 0.0
-    if not clustered or rows.cluster is None:
+    if by_row:
         key = rows.a.astype(np.int64) * size + rows.b
         square = np.bincount(key, residuals * residuals, size * size).reshape(size, size)
         square = square + square.T
-        return np.diag(square.sum(axis=1)) - square, len(rows.y[counted])
-    group, count = cluster_codes(rows.cluster[counted], len(residuals))
-    scores = residuals[counted]
-    return outer_products_by_cluster(group, count, rows.a[counted], scores, rows.b[counted], -scores, size), count
+        return np.asarray(np.diag(square.sum(axis=1)) - square)
+    return outer_products_by_cluster(group, count, rows.a, residuals, rows.b, -residuals, size)
 
 
 def _stacked_scatter(
-    rows: Comparisons, residuals: Vector, clustered: bool, fitted: FittedOutcomes
-) -> tuple[Matrix, int]:
+    rows: Comparisons, residuals: Vector, fitted: FittedOutcomes, group: NDArray[np.int32], count: int
+) -> Matrix:
     """`_scatter` of the scores with what each unit moves them by through the parameters that outcomes were made with.
 
     A parameter that moves by d moves the total score by d * q, q (n,) being the sum of slopes of its rows, A less B.
     """
-    size, kinds = len(rows.models), int(fitted.parameter.max(initial=0)) + 1
-    counted = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
-    a, b, scores = rows.a[counted], rows.b[counted], residuals[counted]
-    group, count = cluster_codes(None if rows.cluster is None or not clustered else rows.cluster[counted], len(scores))
-    parameter = fitted.parameter[counted]
-    slope = fitted.slope[counted] if rows.weight is None else fitted.slope[counted] * rows.weight[counted]
-    moves = np.bincount(group.astype(np.int64) * kinds + parameter, fitted.influence[counted], count * kinds)
+    size, parameter = len(rows.models), fitted.parameter
+    kinds = int(parameter.max(initial=0)) + 1
+    slope = fitted.slope if rows.weight is None else fitted.slope * rows.weight
+    moves = np.bincount(group.astype(np.int64) * kinds + parameter, fitted.influence, count * kinds)
     joint = outer_products_by_cluster(
-        group, count, a, scores, b, -scores, size, moves.reshape(count, kinds).astype(np.float64)
+        group, count, rows.a, residuals, rows.b, -residuals, size, moves.reshape(count, kinds).astype(np.float64)
     )
-    pulled = np.bincount(a * kinds + parameter, slope, size * kinds)
-    pulled -= np.bincount(b * kinds + parameter, slope, size * kinds)
+    pulled = np.bincount(rows.a * kinds + parameter, slope, size * kinds)
+    pulled -= np.bincount(rows.b * kinds + parameter, slope, size * kinds)
     stack = np.hstack([np.eye(size), pulled.reshape(size, kinds)])
-    return np.asarray(stack @ joint @ stack.T), count
+    return np.asarray(stack @ joint @ stack.T)
 
 
 def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:
@@ -327,16 +334,14 @@ def few_clusters(units: int, models: int, errors: str) -> str | None:
     return None
 
 
-def _spread(
-    data: Comparisons, rated: NDArray[np.intp], inner: Matrix, degrees: float, errors: str, units: int, why: str | None
-) -> Covariance:
+def _spread(data: Comparisons, rated: NDArray[np.intp], inner: Covariance) -> Covariance:
     """Expand to all models, with NaN for those without an estimate."""
     size = len(data.models)
     if len(rated) == size:
-        return Covariance(inner, degrees, errors, units, why)
+        return inner
     matrix = np.full((size, size), np.nan)
-    matrix[np.ix_(rated, rated)] = inner
-    return Covariance(matrix, degrees, errors, units, why)
+    matrix[np.ix_(rated, rated)] = inner.matrix
+    return replace(inner, matrix=matrix)
 
 
 def inverse_information(

@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
+from venire.ratings.data.clustered import outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import kendall, student
@@ -188,29 +188,31 @@ def _covariance(
         # Only the gauge determines the common shift, so it has no error.
         common = inverse[:, : rows.size].mean(axis=1)[:, None]
         return inverse - np.where(np.arange(len(inverse)) < rows.size, common, 0.0), np.inf, None
-    if kind == "sandwich" or data.cluster is None:
-        count, middle = len(data), outer_products(rows, surprise * surprise)
-    else:
-        count, middle = _cluster_middle(rows, data.cluster, surprise)
-    if count < 2:
+    units = data.units(clustered=kind == "cluster")
+    if units.count < 2:
         unit = "comparison" if kind == "sandwich" else "cluster"
         return None, np.inf, f"there is one {unit} only: nothing shows how much another would differ"
-    covariance = inverse @ middle @ inverse * (count / (count - 1.0))
+
+    def sandwich(group: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+        alone = kind == "sandwich"
+        middle = outer_products(rows, surprise * surprise) if alone else _middle(rows, surprise, group, count)
+        return np.asarray(inverse @ middle @ inverse)
+
+    covariance = units.covariance(sandwich)
     score = largest_score(surprise, rows.y, rows.weight)
     reach = np.diagonal(inverse) * score * np.concatenate([np.ones(rows.size), rows.reach])
-    return covariance, count - 1.0, blank_without_scatter(labels, covariance, reach)
+    return covariance, units.count - 1.0, blank_without_scatter(labels, covariance, reach)
 
 
-def _cluster_middle(
-    rows: RegressionRows, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
-) -> tuple[int, NDArray[np.float64]]:
-    """The number of clusters with rows, and the sum over them of the outer product of their summed scores."""
-    group, count = cluster_codes(cluster, len(surprise))
+def _middle(
+    rows: RegressionRows, surprise: NDArray[np.float64], group: NDArray[np.int32], count: int
+) -> NDArray[np.float64]:
+    """The sum over groups of the outer product of their summed scores."""
     columns = np.zeros((count, rows.x.shape[1]))
     for block in rows.blocks() if columns.size else ():
         sums = csc_array((surprise[block], group[block], np.arange(len(group[block]) + 1)), (count, len(group[block])))
         columns += np.asarray(sums @ rows.x[block])
-    return count, outer_products_by_cluster(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
+    return outer_products_by_cluster(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
 
 
 def _ratings(data: Comparisons, fit: _CovariateFit, kind: Errors, left_out: dict[str, str]) -> Ratings:
@@ -231,7 +233,7 @@ def _ratings(data: Comparisons, fit: _CovariateFit, kind: Errors, left_out: dict
         logits=fit.point[:size],
         battles=data.played,
         covariance=None if fit.covariance is None else fit.covariance[:size, :size],
-        errors="none" if fit.covariance is None else kind,
+        errors="none" if fit.covariance is None else data.units().errors if kind == "cluster" else kind,
         degrees=fit.degrees,
         diagnostics=notes,
     )
@@ -251,7 +253,7 @@ def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]
 
 
 def _kind(errors: Errors | None, data: Comparisons) -> Errors:
-    kind: Errors = errors if errors is not None else "sandwich" if data.cluster is None else "cluster"
+    kind: Errors = errors if errors is not None else data.errors
     if kind not in get_args(Errors):
         raise InputError(f"errors is {kind!r}; choose one of {', '.join(get_args(Errors))}")
     if kind == "cluster" and data.cluster is None:

@@ -14,7 +14,7 @@ group, its last stage carries no information and is omitted, so a tie of two is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes
+from venire.ratings.data.clustered import Units, units_of
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.covariance import Errors, inverse_laplacian, sandwiched
+from venire.ratings.pairwise.covariance import Covariance, Errors, inverse_laplacian, sandwiched
 from venire.ratings.pairwise.solvers import Local, Maximum, NotConvergedError, climb
 
 Vector = NDArray[np.float64]
@@ -44,13 +44,15 @@ def plackett_luce(
     ridge: float = 0.0,
     anchors: Mapping[str, float] | None = None,
     errors: Errors | None = None,
+    crossed: bool = False,
 ) -> Ratings:
     """Maximum-likelihood ratings of the models on ballots; ballots of two models give those of Bradley-Terry.
 
     Unranked models remain after every choice; a tied group shares its choices (`choices`). `ridge` and `anchors` are as
     in `bradley_terry`. A ballot is one unit, and `errors` None is "cluster" where ballots name instructions, else
-    "sandwich". A model that shares no ballot with another is NaN and listed in `no_estimate`. Raises `SeparatedError`
-    when no finite maximum exists and there is no ridge, `InputError`, `NotConvergedError`.
+    "sandwich"; `crossed` clusters by judge too. A model that shares no ballot with another is NaN and listed in
+    `no_estimate`. Raises `SeparatedError` when no finite maximum exists and there is no ridge, `InputError`,
+    `NotConvergedError`.
 
     >>> from venire.ratings import ballots, plackett_luce
     >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
@@ -78,7 +80,8 @@ def plackett_luce(
     if kind == "none":
         return rated
     unit = ballots.instruction[counted] if kind == "cluster" else None
-    return _with_errors(rated, likelihood, known, ~held[known], ridge, kind, cluster_codes(unit, len(counted)))
+    units = units_of(unit, ballots.judge[counted] if crossed else None, len(counted))
+    return _with_errors(rated, likelihood, known, ~held[known], ridge, kind, units)
 
 
 def _check(ballots: Ballots, kind: str) -> None:
@@ -124,24 +127,26 @@ def _with_errors(
     free: NDArray[np.bool_],
     ridge: float,
     kind: str,
-    grouping: tuple[NDArray[np.int32], int],
+    units: Units,
 ) -> Ratings:
-    """The ratings with their covariance; `grouping` is each ballot's unit and the number of units."""
-    names, logits, (unit, units) = tuple(rated.models[code] for code in known), rated.logits[known], grouping
+    """The ratings with their covariance over `units` of ballots."""
+    names, logits = tuple(rated.models[code] for code in known), rated.logits[known]
     coupling = likelihood.coupling(logits)
     bread = inverse_laplacian(coupling, coupling > 0.0, ridge=ridge, free=free, models=names)
-    matrix, degrees, reason = bread, np.inf, None
     if kind == "hessian" and likelihood.ties:
         raise InputError("errors='hessian' holds only for ballots without ties; use errors='sandwich' or 'cluster'")
+    found = Covariance(bread, np.inf, kind, units.clusters)
     if kind != "hessian":
-        scores, most = likelihood.scores(logits, unit, units)
-        matrix, degrees, reason = sandwiched(
-            bread, scores.T @ scores, units, free=free, models=names, largest=most, errors=kind, unit="ballot"
-        )
+
+        def meat(unit: NDArray[np.int32], count: int) -> Matrix:
+            scores = likelihood.scores(logits, unit, count)
+            return np.asarray(scores.T @ scores)
+
+        most = likelihood.largest_score(logits)
+        found = sandwiched(bread, meat, units, free=free, models=names, largest=most, errors=kind, unit="ballot")
     spread = np.full((len(rated.models), len(rated.models)), np.nan)
-    spread[np.ix_(known, known)] = matrix
-    notes = {**rated.diagnostics, "clusters": units, "errors_reason": reason}
-    return replace(rated, covariance=spread, errors=kind, degrees=degrees, diagnostics=notes)
+    spread[np.ix_(known, known)] = found.matrix
+    return replace(found, matrix=spread).of(rated)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,17 +243,25 @@ class ChoiceLikelihood:
         square = coupling.reshape(size, size)
         return gains, losses, square + square.T
 
-    def scores(self, logits: Vector, unit: NDArray[np.int32], units: int) -> tuple[Matrix, float]:
-        """Slopes summed by unit (units, n), where `unit` (ballots,) is each ballot's unit, and their largest term."""
-        power, size, most = self._power(logits), self.size, 0.0
-        sums = np.zeros(units * size)
+    def scores(self, logits: Vector, unit: NDArray[np.int32], units: int) -> Matrix:
+        """Slopes summed by unit (units, n), where `unit` (ballots,) is each ballot's unit."""
+        sums = np.zeros(units * self.size)
+        for part, rows, terms in self._terms(logits):
+            key = unit[rows].astype(np.intp) * self.size + part.model
+            sums += np.bincount(key.ravel(), (terms.up - terms.down).ravel(), units * self.size)
+        return sums.reshape(units, self.size)
+
+    def largest_score(self, logits: Vector) -> float:
+        """The largest term of the slopes, to which their rounding is relative."""
+        return max(
+            (float((terms.up + terms.down).max(initial=0.0)) for _, _, terms in self._terms(logits)), default=0.0
+        )
+
+    def _terms(self, logits: Vector) -> Iterator[tuple[RankedPlaces, NDArray[np.intp], _PlaceTerms]]:
+        power = self._power(logits)
         for part, weight, rows, ties in self._parts:
             inside = power[part.model] * part.there
-            terms = _tied(part, weight, inside) if ties else _strict(part, weight, inside)
-            key = unit[rows].astype(np.intp) * size + part.model
-            sums += np.bincount(key.ravel(), (terms.up - terms.down).ravel(), units * size)
-            most = max(most, float((terms.up + terms.down).max(initial=0.0)))
-        return sums.reshape(units, size), most
+            yield part, rows, _tied(part, weight, inside) if ties else _strict(part, weight, inside)
 
     def log_likelihood(self, logits: Vector) -> float:
         """The log-likelihood of `logits` (n,)."""

@@ -98,7 +98,7 @@ def _timed_case(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts, 
     if own_models(timed.battles.judges, timed.battles.models, battles.peers, *kin).any():
         features = {**styles(store, campaign.id, timed.shown), **features}
     battles = replace(
-        timed.battles, features=features, clustered=battles.clustered, peers=battles.peers, people=battles.people
+        timed.battles, features=features, clustering=battles.clustering, peers=battles.peers, people=battles.people
     )
     seconds = None if bool(np.isnan(timed.seconds).all()) else timed.seconds
     return _case(battles, verdicts, options, seconds, timed.planned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import get_args
 
@@ -26,7 +26,7 @@ from venire.ratings.judges.consistency import Consistency, consistency
 from venire.ratings.judges.elo_from_consistency import EloFromConsistency, Score, elo_from_consistency
 from venire.ratings.judges.order_agreement import order_agreement
 from venire.ratings.methods.findings import FlipsAs
-from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
+from venire.ratings.methods.methods import METHODS, merge_selected, rate, select_verdicts
 from venire.ratings.pairwise.components import largest_group, ranked_values, unrated
 from venire.ratings.peers.peer_evaluation import PeerEvaluation, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
@@ -41,10 +41,13 @@ from venire.reports.board.diagnostics import (
 )
 from venire.reports.board.model_rows import model_rows, outside_ratings
 from venire.reports.chart_data import ChartSource
-from venire.reports.wording import alike_text
+from venire.reports.wording import alike_text, estimand_text
 
 _SAME_UNIT = 1.5
 """Ratings spread this many times as wide as the reference's, or as narrow, are in another unit than it."""
+
+_WIDER = 1.005
+"""Errors that lack of fit widens by more than this are said to include it."""
 
 _SECONDS = 1.0
 """Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
@@ -77,7 +80,7 @@ def build(
     judges = consistency(battles, families=families, judge_families=judge_families, elo=reference, level=chosen.level)
     met = _agreement(rated, known, chosen.level)
     measured = judges.judges if len(battles.status) else ()
-    units = "clusters" if judgments.clusters else "instructions"
+    about = _about(rated, judgments, method, origin, chosen)
     coins = tuple(one for one in order_agreement(selected, level=chosen.level) if one.is_coin)
     return Board(
         method=method,
@@ -91,8 +94,9 @@ def build(
         diagnostics=Diagnostics(
             reason=None if len(judgments) else "there is no readable verdict to rate from",
             counts=_counts(battles, selected, judgments, rated, chosen),
-            errors=_errors(rated, judgments, units),
-            cluster=units,
+            errors=about.errors,
+            cluster=about.cluster,
+            estimand=about.estimand,
             level=chosen.level,
             degrees=finite_or_none(rated.ratings.degrees),
             bootstrap=BootstrapDraws(chosen.replicates, rated.without_estimate, chosen.seed),
@@ -161,9 +165,35 @@ def _counts(battles: Battles, selected: Battles, judgments: Judgments, rated: Ra
     )
 
 
-def _errors(rated: Rated, judgments: Judgments, units: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _IntervalsAbout:
+    """What errors of ratings are called, what they are clustered by, and what their intervals are about."""
+
+    errors: str
+    cluster: str
+    estimand: str | None
+
+
+def _about(rated: Rated, judgments: Judgments, method: str, origin: str | None, options: Options) -> _IntervalsAbout:
+    """Declared by what was clustered: by instruction, the column of a table, respondents or both."""
+    errors = rated.ratings.errors
+    respondents = "people" if METHODS[method].of_people or origin == Origin.PEOPLE.value else "judges"
+    unit = "clusters" if judgments.clusters else "instructions"
+    unit = respondents if judgments.clustering == "judge" else unit
     # Independent rows are resampled one by one, but a ballot is resampled as a whole.
-    return rated.ratings.errors.replace("instructions", units if judgments.clustered else "ballots")
+    named = errors.replace("instructions", "ballots" if judgments.clustering == "none" else unit)
+    widened = any((fit.get("lack_of_fit") or {}).get("widened", 1.0) > _WIDER for fit in rated.fits)
+    crossed, over = errors == "two-way", named.rpartition(" ")[2]
+    about = None
+    if errors != "none" and (rated.position is not None or not np.isnan(np.stack([rated.lo, rated.hi])).all()):
+        over = over if named.startswith("bootstrap") else "battles" if errors in ("sandwich", "hessian") else unit
+        pairs = "given" if options.pairs == "given" else "all" if widened else None
+        about = estimand_text(over, respondents, len(judgments.judges), crossed=crossed, pairs=pairs)
+    return _IntervalsAbout(
+        errors=named + (", with lack of fit between pairs" if widened else ""),
+        cluster=f"{unit} and {respondents}" if crossed else unit,
+        estimand=about,
+    )
 
 
 def _pairs(judgments: Judgments) -> PairsAsked:

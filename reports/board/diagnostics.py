@@ -141,19 +141,20 @@ class Diagnostics:
     """What was counted, how errors were computed, what the method found, and what judges agree with.
 
     `errors` names how those of ratings were computed, over which `cluster`, with `degrees` of freedom (None: infinite
-    or unknown); `level` is that of all intervals. `groups` are models that were rated together, `fits` the facts of the
-    fit of each group, `no_estimate` why a model has no rating. `findings` are the method's own records
-    (`ratings.methods.findings`). `agreement` is that with known ratings, None with an `agreement_reason`. None, or
-    empty, is what does not apply: `alike` is a note on names of models, `coins` are judges not better than a coin,
-    `people` those whose votes are beside the verdicts and `people_agreement` what they agree on, `peers` are judges
-    that are models, `source` and `reference` say how files were used. `remarks` are notes of the reading of verdicts,
-    `figures` what was asked for beside the board.
+    or unknown); `estimand` says what their intervals are about, None without any; `level` is that of all intervals.
+    `groups` are models that were rated together, `fits` the facts of the fit of each group, `no_estimate` why a model
+    has no rating. `findings` are the method's own records (`ratings.methods.findings`). `agreement` is that with known
+    ratings, None with an `agreement_reason`. None, or empty, is what does not apply: `alike` is a note on names of
+    models, `coins` are judges not better than a coin, `people` those whose votes are beside the verdicts and
+    `people_agreement` what they agree on, `peers` are judges that are models, `source` and `reference` say how files
+    were used. `remarks` are notes of the reading of verdicts, `figures` what was asked for beside the board.
     """
 
     reason: str | None
     counts: InputCounts
     errors: str
     cluster: str
+    estimand: str | None
     level: float
     degrees: float | None
     bootstrap: BootstrapDraws
@@ -220,7 +221,7 @@ class Diagnostics:
         """Keys with values in the document's order; those of what does not apply are left out."""
         yield "reason", self.reason
         yield from json_values(self.counts).items()
-        for name in ("errors", "cluster", "level", "degrees", "bootstrap", "jackknife"):
+        for name in ("errors", "cluster", "estimand", "level", "degrees", "bootstrap", "jackknife"):
             yield name, json_values(getattr(self, name))
         for name in ("groups", "pairs", "fits", "no_estimate"):
             yield name, json_values(getattr(self, name))

@@ -36,8 +36,8 @@ def read_files(source: VerdictSource, features: Sequence[str]) -> Verdicts:
     voted = _file_ballots(source, given)
     if voted is not None:
         pairs = to_battles(voted.ballots)
-        return Verdicts(replace(pairs, clustered=source.cluster != "none"), origins, source=voted.reading())
-    form = TABLE if source.cluster not in (None, "none") or features else source.form
+        return Verdicts(replace(pairs, clustering=source.clustering), origins, source=voted.reading())
+    form = TABLE if source.cluster_column is not None or features else source.form
     found: ImportedVerdicts | None = read_verdicts(
         source.paths,
         form,
@@ -48,7 +48,7 @@ def read_files(source: VerdictSource, features: Sequence[str]) -> Verdicts:
     )
     if found is not None:
         both_bad = source.both_bad or "tie"
-        battles = replace(found.fitted(both_bad), clustered=source.cluster is None)
+        battles = replace(found.fitted(both_bad), clustering=source.clustering)
         return Verdicts(battles, origins, source=found.reading(both_bad))
     if len(source.paths) > 1:
         raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")

@@ -116,12 +116,7 @@ def _read(source: VerdictSource, features: Sequence[str], in_order: bool) -> Ver
             timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
             found = replace(found, battles=in_order_of(timed.battles, timed.seconds, found.battles.peers))
         found = with_people(store, found, source.human)
-    clustered = source.cluster != "none"
-    grades = None if found.grades is None else found.grades.clustered(clustered)
-    ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
-    edited = {key: replace(one, clustered=clustered) for key, one in found.edited.items()}
-    battles = replace(found.battles, clustered=clustered)
-    return replace(found, battles=battles, ballots=ballots, grades=grades, edited=edited)
+    return found.clustered(source.clustering)
 
 
 def _reference_ratings(

@@ -35,9 +35,6 @@ from venire.reports.wording import counted, elo_text
 _FEW_UNITS = 20
 """Instructions below which intervals of judges are wide and only roughly right: docs/judges.md."""
 
-_WIDER = 1.005
-"""Errors that lack of fit widens by more than this are said to include it."""
-
 _MAX_NAMED = 5
 """Judges that are named; all of them stand in `venire rate --json`."""
 
@@ -103,6 +100,8 @@ def _doubt_sections(board: BoardRecord) -> Iterator[Block]:
     if board.ordered:  # an order has no gauge
         rated = "" if facts.errors == "none" else f"ranks: {_errors(facts)}; "
     yield faint(f"{_judgment_counts(facts.counts)}; {rated}judges: {_jackknife(facts.jackknife)}")
+    if facts.estimand is not None:
+        yield faint(f"{percent(facts.level)} intervals: {facts.estimand}")
     yield from method_note_sections(facts)
     fits = dict.fromkeys(fit.get("errors_reason") for fit in facts.fits)
     for note in [facts.open_intervals_text, facts.pairs_asked_text, *facts.notes, *fits]:
@@ -215,13 +214,17 @@ def _covariate_sections(effects: Sequence[CovariateEffect], level: float) -> Ite
 
 def _errors(facts: Diagnostics) -> str:
     """How the errors of ratings were found."""
-    if facts.errors != "cluster":
+    kind, comma, fitted = facts.errors.partition(",")
+    if kind not in ("cluster", "two-way"):
         return facts.errors
     if facts.degrees is None:
         return "none"
-    clusters = max((fit["clusters"] for fit in facts.fits if "clusters" in fit), default=facts.degrees + 1)
-    fitted = any((fit.get("lack_of_fit") or {}).get("widened", 1.0) > _WIDER for fit in facts.fits)
-    return f"sandwich over {clusters:.0f} {facts.cluster}" + (", with lack of fit between pairs" if fitted else "")
+    numbers = [
+        max((fit[name] for fit in facts.fits if name in fit), default=facts.degrees + 1)
+        for name in ("clusters", *(["respondents"] if kind == "two-way" else []))
+    ]
+    over = (f"{number:.0f} {unit}" for number, unit in zip(numbers, facts.cluster.split(" and "), strict=True))
+    return f"{'two-way ' * (kind == 'two-way')}sandwich over {' and '.join(over)}{comma}{fitted}"
 
 
 def _interval(board: BoardRecord, row: ModelRow) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict, TypeGuard, Unpack
 
+from venire.arena.battles import Clustering
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.choices import BothBad, Unranked
 from venire.arena.errors import InputError
@@ -19,6 +20,7 @@ from venire.arena.records import Origin
 from venire.configs.loading import resolve, store_of
 from venire.configs.schema import Campaign
 from venire.storage.store.store import Store
+from venire.storage.transfer.formats.columns import RESPONDENTS
 from venire.storage.transfer.formats.source import TableSource
 from venire.storage.transfer.memory import MemoryTable, is_table, memory_table
 
@@ -50,7 +52,8 @@ class VerdictSource:
     """The source of verdicts: a store's campaign, or files or a table in memory, and how to read them.
 
     `mapping` maps our column names to the files', `values` a table's words for winners to ours, `where` keeps rows by
-    column and value, `cluster` names the column whose rows share their noise ("none": no column). `origin` is the
+    column and value, `cluster` names the column whose rows share their noise (by default the instruction and, of five
+    respondents or more, the judge; "none": no column). `origin` is the
     origin of a file's verdicts, by default "recorded"; a store contains its own. `form` is the files' format
     (`storage.transfer.formats`), by default inferred from the columns. `both_bad` sets how a "both are bad" verdict
     counts, and `baseline` is the opponent of all models where the files do not name it. `reference` is a file of known
@@ -95,8 +98,15 @@ class VerdictSource:
 
     @property
     def cluster_column(self) -> str | None:
-        """The column of a table whose rows share their noise, where it is not the instruction."""
-        return None if self.cluster in ("none", "instruction_id") else self.cluster
+        """The column of a table whose rows share their noise, where it is neither the instruction nor the judge."""
+        return None if self.cluster in ("none", "instruction_id", *RESPONDENTS) else self.cluster
+
+    @property
+    def clustering(self) -> Clustering:
+        """Which rows share their noise, of a table as far as it has no column `cluster_column`."""
+        if self.cluster is None:
+            return "crossed"
+        return "none" if self.cluster == "none" else "judge" if self.cluster in RESPONDENTS else "cluster"
 
     def checked(self) -> VerdictSource:
         """The same source. Raises InputError as `store` does, and for a setting that it does not take."""
@@ -112,9 +122,7 @@ class VerdictSource:
                 f"{', '.join(map(setting, given))} out"
             )
         if self.cluster_column is not None:
-            raise InputError(
-                f"{self.store} is a store: {setting('cluster')} takes instruction_id, the default, or none"
-            )
+            raise InputError(f"{self.store} is a store: {setting('cluster')} takes instruction_id, judge or none")
         return self
 
 

@@ -71,14 +71,14 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         battles = replace(battles, features=_covariates(store, campaign.id, battles, shown, names, *known))
     origins = {judge.origin for judge in judges}
     return Verdicts(
-        replace(battles, peers=peers),
+        replace(battles, peers=peers, clustering="crossed"),
         origins=origins,
         reference=frames.elos(store),
         families=families,
         judge_families=judge_families,
         judge_elo={judge.name: judge.elo for judge in judges if judge.elo is not None},
         seed=campaign.seed,
-        ballots=replace(ballots, peers=_judging_models(store, judges, ballots.models))
+        ballots=replace(ballots, peers=_judging_models(store, judges, ballots.models), clustering="crossed")
         if ballots is not None and pairs
         else None,
         note=_ballots_left_out(of_lists) if of_lists and pairs else None,

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from venire.arena.battles import Battles
+from venire.arena.battles import Battles, Clustering
 from venire.arena.errors import InputError
 from venire.arena.hints import setting
 from venire.arena.records import Origin
@@ -91,6 +91,21 @@ class Verdicts:
     groups: tuple[str, ...] = ()
     in_time: Callable[[], Battles] | None = None
     costs: Callable[[], Costs] | None = None
+
+    def clustered(self, clustering: Clustering) -> Verdicts:
+        """The same with rows that share their noise so; those of grades by instruction or not at all."""
+
+        def of(battles: Battles) -> Battles:
+            return replace(battles, clustering=clustering, people=battles.people and of(battles.people))
+
+        return replace(
+            self,
+            battles=of(self.battles),
+            ballots=self.ballots and of(self.ballots),
+            grades=self.grades and self.grades.clustered(clustering != "none"),
+            edited={key: of(one) for key, one in self.edited.items()},
+            people=self.people and replace(self.people, battles=of(self.people.battles)),
+        )
 
     def board(
         self,

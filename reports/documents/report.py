@@ -325,8 +325,9 @@ def _how(
         found.append(f"It was asked for with {', '.join(document['asked'])}.")
     found.append(
         f"Ratings are by {rated.method} on a scale of {rated.gauge}, with "
-        f"{100 * facts.level:g}% intervals by {facts.cluster}; ranks and sets of models that are not "
-        "distinguished are at the same level."
+        f"{100 * facts.level:g}% intervals by {facts.cluster}"
+        + (f" (about {facts.estimand})" if facts.estimand else "")
+        + "; ranks and sets of models that are not distinguished are at the same level."
     )
     found.append(
         f"Computed by venire {document['venire']} on Python {platform.python_version()} with seed {seed}, "

@@ -25,6 +25,7 @@ from venire.arena.choices import (
     OrdersMerge,
     OwnVotes,
     PairErrors,
+    RatedPairs,
     Ties,
     VerdictOrigin,
 )
@@ -98,7 +99,11 @@ class SourceOptions:
     where: Where = field(default_factory=list)
     cluster: Annotated[
         str | None,
-        _intervals("--cluster", help="Column whose rows share their noise; default instruction_id, or none."),
+        _intervals(
+            "--cluster",
+            help="Column whose rows share their noise, such as judge, or none; default: the instruction, and the judge "
+            "where there are five or more.",
+        ),
     ] = None
     origin: Annotated[
         VerdictOrigin | None, _read("--origin", help="Where a table's verdicts come from; default: recorded.")
@@ -154,6 +159,12 @@ class RatingOptions:
     errors: Annotated[
         PairErrors | None, _intervals("--errors", help="Standard errors; default: cluster, where there are any.")
     ] = None
+    pairs: Annotated[
+        RatedPairs,
+        typer.Option(
+            "--pairs", rich_help_panel=INTERVALS, help="Intervals are about all pairs of models, or those asked alone."
+        ),
+    ] = "all"
     level: Annotated[float, typer.Option("--level", rich_help_panel=INTERVALS, help="Of the intervals.")] = 0.95
     seed: Seed = None
     covariates: Annotated[

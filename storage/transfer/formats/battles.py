@@ -17,13 +17,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.battles import Battles
+from venire.arena.battles import Battles, Clustering
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.arena.records import Status
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats.columns import (
     NOT,
+    RESPONDENTS,
     columns_of,
     condition,
     encode,
@@ -101,7 +102,8 @@ def read_battles(
 
     `values` is from the file's words for winners to ours, or to nothing where such a verdict was not read. `where`
     keeps the rows that hold given values (`columns.condition`), `features` are covariates to read (`covariates`),
-    `cluster` is a column of the file whose rows belong together in place of an instruction's ("none": no rows do). The
+    `cluster` is a column of the file whose rows belong together in place of an instruction's ("none": no rows do; None:
+    those of an instruction, and of a judge where there are enough). The
     order shown is known (`ordered`) where the table names `first` and `second`; what a judge said of one showing more
     than once is then numbered in `repeat`, unless the file does so. A row without a winner has status 1. Without a
     column of judges all verdicts are of the judge `UNNAMED_JUDGE`. Raises InputError that names file, row (the first
@@ -145,7 +147,11 @@ def read_battle_table(
     with closing((table := open_table(path)).connection):
         mapping = with_synonyms(table, _respelt(table, mapping))
         sides, apart = _sides(table, mapping), cluster == "none" and cluster not in table.columns
-        theirs = _columns(table, sides, mapping, None if apart else cluster)
+        judges, instructions = (mapping.get(name, name) for name in ("judge", "instruction_id"))
+        named = cluster == judges or (cluster in RESPONDENTS and cluster not in table.columns)
+        by_judge = named and judges in table.columns
+        known = apart or by_judge or (cluster == instructions and cluster in table.columns)
+        theirs = _columns(table, sides, mapping, None if known else cluster)
         covariates = columns_of(table, features, mapping)
         spelling = _Spelling(sides, _given_values(table, theirs, sides, values))
         read = (feature_cells(table, covariates), condition(table, where, mapping))
@@ -175,8 +181,9 @@ def read_battle_table(
         notes = _notes(table, theirs, cluster)
         asked = {mapping.get(name, name) for key in where for name in (key, key.removesuffix(NOT))}
         used = {*theirs.values(), *(column for columns in covariates.values() for column in columns), *asked}
+    clustering: Clustering = "crossed" if cluster is None else "none" if apart else "judge" if by_judge else "cluster"
     battles = replace(
-        battles, clustered=not apart, features=scaled(battles.features, covariates, battles.status == Status.OK)
+        battles, clustering=clustering, features=scaled(battles.features, covariates, battles.status == Status.OK)
     )
     if battles.ordered and "repeat" not in theirs:
         battles = _numbered(battles)

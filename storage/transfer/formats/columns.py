@@ -37,6 +37,10 @@ _SYNONYMS = {
 """What other tables call our columns, the surest first: an id, then a text, then `uid`, which may number the rows."""
 
 
+RESPONDENTS = ("judge", *_SYNONYMS["judge"])
+"""What tables call whoever gave a verdict, ours first."""
+
+
 def with_synonyms(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
     """The mapping with the file's columns of judges and instructions where those are called otherwise.
 

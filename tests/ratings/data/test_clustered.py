@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import clustered_difference, clustered_mean
+from venire.ratings.data.clustered import clustered_difference, clustered_mean, units_of
+from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 
 def test_rows_of_their_own_have_the_textbook_error() -> None:
@@ -62,3 +66,43 @@ def test_nothing_and_one_cluster_say_so() -> None:
     assert clustered_mean([1.0, 1.0, 1.0]).beyond(0.5) == float("inf")
     with pytest.raises(InputError, match="one length"):
         clustered_mean([1.0], [1, 2])
+
+
+def crossed(respondents: int, seed: int = 0) -> Comparisons:
+    """Votes of respondents on the instructions of all."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 4, 40 * respondents)
+    b = (a + rng.integers(1, 4, len(a))) % 4
+    y = (rng.random(len(a)) < 0.5 + 0.1 * (b - a)).astype(float)
+    who, asked = rng.integers(0, respondents, len(a)), rng.integers(0, 25, len(a))
+    return comparisons(a, b, y, cluster=asked, judge=who, crossed=True)
+
+
+def test_crossed_units_add_both_and_take_away_what_both_count() -> None:
+    data = crossed(6)
+    one, two = bradley_terry(replace(data, crossed=False)), bradley_terry(data)
+    assert data.judge is not None
+    assert data.cluster is not None
+    cells = np.unique(data.judge.astype(np.int64) * 25 + data.cluster, return_inverse=True)[1].astype(np.int32)
+    by_judge, by_cell = (
+        bradley_terry(replace(data, crossed=False, cluster=code)).covariance for code in (data.judge, cells)
+    )
+    assert by_judge is not None
+    assert one.covariance is not None
+    assert two.covariance == pytest.approx(one.covariance + by_judge - by_cell)
+    assert (one.errors, two.errors, two.degrees) == ("cluster", "two-way", 5.0)
+    assert (two.diagnostics["clusters"], two.diagnostics["respondents"]) == (25, 6)
+
+
+def test_a_difference_of_covariances_is_never_negative() -> None:
+    """Respondents who agree more than chance has them would take more away than there is."""
+    units = units_of(np.arange(10, dtype=np.int32) // 2, np.arange(10, dtype=np.int32) % 5, 10)
+    found = units.covariance(lambda _, count: np.diag([1.0, -1.0]) if count == 10 else np.zeros((2, 2)))
+    assert np.linalg.eigvalsh(found).min() >= 0.0
+
+
+def test_few_respondents_are_not_crossed() -> None:
+    few = bradley_terry(crossed(4))
+    assert (few.errors, few.degrees) == ("cluster", 24.0)
+    rows = replace(crossed(6), cluster=None)
+    assert bradley_terry(rows).errors == "sandwich"

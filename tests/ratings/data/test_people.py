@@ -70,7 +70,7 @@ def test_a_judge_of_a_table_can_be_people() -> None:
 
 def test_rows_of_one_battle_are_never_independent() -> None:
     """One vote beside two judges is one vote: without clusters, errors would take it for two."""
-    independent = replace(merge_orders(JUDGED), clustered=False)
+    independent = replace(merge_orders(JUDGED), clustering="none")
     assert independent.comparisons().cluster is None
     for votes in (VOTES, select_battles(VOTES, np.array([1]))):  # several votes on a battle, and one on each
         found = human_labels(independent, votes)

@@ -341,7 +341,7 @@ def test_names_in_any_order_are_the_same_election(method: str) -> None:
 def test_errors_are_over_instructions_ballots_or_what_a_table_names() -> None:
     given = to_battles(peers())
     assert rate(given, "plackett-luce", Options()).fits[0]["clusters"] == 20
-    alone = rate(replace(given, clustered=False), "plackett-luce", Options())
+    alone = rate(replace(given, clustering="none"), "plackett-luce", Options())
     assert (alone.fits[0]["clusters"], alone.ratings.errors) == (40, "sandwich")
     unnamed = rate(to_battles(ballot_table(drawn(40, 0))), "plackett-luce", Options())
     assert unnamed.ratings.se == pytest.approx(alone.ratings.se)

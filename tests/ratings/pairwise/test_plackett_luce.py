@@ -307,7 +307,7 @@ def test_slopes_and_curvature_are_those_of_the_log_likelihood(seed: int) -> None
 def test_scores_of_units_add_up_to_the_slopes() -> None:
     curve, at = likelihood(EXAMPLES), np.linspace(1, -1, 5)
     unit = np.array([0, 1, 1, 2, 2, 2, 3, 3, 0, 1], dtype=np.int32)
-    scores, most = curve.scores(at, unit, 4)
+    scores, most = curve.scores(at, unit, 4), curve.largest_score(at)
     assert scores.sum(axis=0) == pytest.approx(curve.at(at).gradient, abs=1e-12)
     assert scores[3] == pytest.approx(likelihood(EXAMPLES[[6, 7]]).at(at).gradient, abs=1e-12)
     assert 0.0 < most < 5.0

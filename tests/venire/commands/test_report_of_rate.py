@@ -25,7 +25,7 @@ OF_THE_OUTPUT = {"--json", "--report", "--compare", "--help"}
 
 TOGETHER = (
     "--ridge 0.1 --anchor m1=1500 --where extra=1 --value tie= --format table --map winner=said --judge-weight j1=2 "
-    "--own exclude --reference {reference} --level 0.8 --errors sandwich --cluster none",
+    "--own exclude --reference {reference} --level 0.8 --errors sandwich --cluster none --pairs given",
     "--merge strict --flips drop --ties drop --origin simulated --bootstrap 20 --seed 9",
     "--method am-elo --restarts 1 --habit ties --ability-ridge 1 --human j2",
     "--method stable-arena --least-verdicts 2 --least-ability 0.01 --until-stable",

@@ -57,7 +57,7 @@ def test_without_clusters_ballots_are_drawn_whole_and_named(venire: Venire, vote
     ("words", "told"),
     [
         (("--both-bad", "drop"), "is a table of ballots: leave --both-bad out"),
-        (("--cluster", "judge"), "is a table of ballots: leave --cluster out"),
+        (("--cluster", "topic"), "is a table of ballots: leave --cluster out"),
         (("--method", "covariates", "--covariate", "length"), "is a table of ballots: leave --covariate out"),
         (("--campaign", "x"), "has no campaigns"),
         (("--format", "table"), "a table of ballots needs the columns model and rank"),

@@ -1,15 +1,9 @@
-"""Intervals as bars on one scale, sets of models that are not told apart, and matrices of wins, as pages draw them."""
+"""Intervals as bars on one scale, as pages draw them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from venire.reports.documents.rows import expected
-from venire.reports.texts import name
-
-STEPS = 10
-"""Shades of a cell of the win matrix."""
 
 WIDTH = 320.0
 _LABEL = 14.0
@@ -55,36 +49,3 @@ def bar(row: Mapping[str, Any], ends: tuple[float, float] | None) -> dict[str, A
         "open_below": bounded and row.get("lo") is None,
         "open_above": bounded and row.get("hi") is None,
     }
-
-
-def win_matrix(rows: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[str, str, float, int]]) -> list[dict[str, Any]]:
-    """Of each model, best first, its share of wins against each other one: seen, and expected from the ratings.
-
-    `pairs` are A, B, wins of A with ties as halves, and verdicts.
-    """
-    seen: dict[tuple[str, str], tuple[float, int]] = {}
-    for a, b, wins, count in pairs:  # each order of two models has a line of its own where both were A
-        before, number = seen.get((a, b), (0.0, 0))
-        seen[a, b] = before + wins, number + count
-        seen[b, a] = number - before + count - wins, number + count
-    found = []
-    for one in rows:
-        cells = []
-        for other in rows:
-            wins, count = seen.get((one["model"], other["model"]), (0.0, 0))
-            same = one["model"] == other["model"]
-            both = one.get("elo") is not None and other.get("elo") is not None
-            share = wins / count if count else None
-            cells.append(
-                {
-                    "same": same,
-                    "opponent": other["model"],
-                    "count": count,
-                    "share": share,
-                    "expected": expected(one["elo"] - other["elo"]) if both and not same else None,
-                    "step": None if share is None else min(STEPS, round(share * STEPS)),
-                    "words": f"{name(one['model'], 40)} against {name(other['model'], 40)}",
-                }
-            )
-        found.append({"model": one["model"], "cells": cells})
-    return found

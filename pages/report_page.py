@@ -10,16 +10,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from venire.pages.bars import axis, bar, scale, win_matrix
+from venire.pages.bars import axis, bar, scale
 from venire.pages.rendering import render
 from venire.reports.documents.rows import rank_range
 from venire.reports.documents.sections import report_sections
 from venire.reports.markdown import markdown, plain_markdown
 from venire.reports.plots import report_planes
 from venire.reports.texts import clipped, name, visible
-
-MAX_MATRIX = 60
-"""Models of the win matrix, the best of them: more are in the JSON alone."""
 
 _POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 """What the page may load and do: nothing but its one style sheet, which is added by its digest."""
@@ -42,7 +39,6 @@ def report_html(document: Mapping[str, Any]) -> str:
         "ordered": bool(rows) and all(one.get("elo") is None for one in rows),
         "has_reference": any(one.get("reference") is not None for one in rows),
         "axis": None if ends is None else axis(*ends),
-        "matrix": win_matrix(rows[:MAX_MATRIX], board["seen"]) if board["seen"] else [],
         "planes": report_planes(document),
         "words": _by_word((document["audit"] or {}).get("findings", ())),
         "level": f"{100 * (board['diagnostics'].get('level') or 0.95):g}",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from venire.arena.wording import plain
 from venire.reports.sections import (
     Block,
     Bullets,
+    CellLink,
     Column,
     Definitions,
     Detail,
     Heading,
+    Matrix,
     Paragraph,
     Section,
     TextTable,
@@ -77,6 +79,8 @@ def markdown(sections: Iterable[Section], *, shown: Callable[[str], str] = plain
                     yield "\n".join(f"- {text(f'{term}: {words}')}" for term, words in terms.items())
                 case TextTable():
                     yield _table(one, text)
+                case Matrix():
+                    yield _table(one.table, text)
                 case Detail(instead=instead):
                     yield from blocks(instead)
 
@@ -92,6 +96,8 @@ def _table(table: TextTable, text: Callable[[str], str]) -> str:
 
 
 def _cells(column: Column, text: Callable[[str], str]) -> Iterator[str]:
-    for cell, more, marked in column.parts:
+    links: Sequence[Sequence[CellLink]] = column.links or [()] * len(column.cells)
+    for (cell, more, marked), below in zip(column.parts, links, strict=True):
         escaped = text(cell)
-        yield (f"**{escaped}**" if marked else escaped) + (f" ({text(more)})" if more else "")
+        shown = (f"**{escaped}**" if marked else escaped) + (f" ({text(more)})" if more else "")
+        yield ", ".join([*([shown] if shown else []), *(text(one.words) for one in below)])

@@ -39,11 +39,20 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
+class CellLink:
+    """Words that lead to an address of the page's site; a form without addresses has the words alone."""
+
+    words: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table: figures, which are never broken, or sentences if `text`.
 
     On a screen of fewer than `least_width` columns it is left out. `below` has an addition to each cell, such as an
-    interval, which stands below it or in brackets; `marked` says which cells are set off.
+    interval, which stands below it or in brackets; `marked` says which cells are set off. Cells of `badges` are words
+    of a verdict, such as `worry`. On a page `links` stand below each cell.
     """
 
     head: str
@@ -52,6 +61,8 @@ class Column:
     text: bool = False
     below: Sequence[str] = ()
     marked: Sequence[bool] = ()
+    badges: bool = False
+    links: Sequence[Sequence[CellLink]] = ()
 
     @property
     def parts(self) -> list[tuple[str, str, bool]]:
@@ -61,8 +72,10 @@ class Column:
 
     @property
     def in_line(self) -> list[str]:
-        """The cells with what stands below them in brackets."""
-        return [f"{cell} ({more})" if more else cell for cell, more, _ in self.parts]
+        """The cells with what stands below them in brackets, and the words of their links."""
+        texts = [f"{cell} ({more})" if more else cell for cell, more, _ in self.parts]
+        words = [", ".join(link.words for link in links) for links in self.links] or [""] * len(texts)
+        return [", ".join(filter(None, both)) for both in zip(texts, words, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +97,43 @@ class TextTable:
     def rows(self) -> list[tuple[str, ...]]:
         """The cells row by row."""
         return list(zip(*(column.in_line for column in self.columns), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """What a matrix says of its row and column, with an addition; `shade` is from 0 to 10, None without a figure.
+
+    On a page it leads to `address`; `words` say for who hears it what the row, the column and the figures are.
+    """
+
+    text: str
+    below: str = ""
+    shade: int | None = None
+    address: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Each of some names against each other one, by row and column; None is a name against itself.
+
+    `heads` are the names as heads of columns; where a page has `numbered` rows and columns, numbers stand for them.
+    """
+
+    label: str
+    heads: Sequence[str]
+    names: Sequence[str]
+    cells: Sequence[Sequence[MatrixCell | None]]
+    numbered: bool = False
+
+    @property
+    def table(self) -> TextTable:
+        """The same as a table of texts, for a form without shades."""
+        columns = [Column("", self.names)]
+        for head, cells in zip(self.heads, zip(*self.cells, strict=True), strict=True):
+            texts = ["" if cell is None else cell.text for cell in cells]
+            columns.append(Column(head, texts, below=["" if cell is None else cell.below for cell in cells]))
+        return TextTable(columns, label=self.label, divisible=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +171,7 @@ class Detail:
     instead: Sequence[Block] = ()
 
 
-Block: TypeAlias = Heading | Paragraph | Bullets | TextTable | Gap | Definitions | Verbatim | Chart | Detail
+Block: TypeAlias = Heading | Paragraph | Bullets | TextTable | Matrix | Gap | Definitions | Verbatim | Chart | Detail
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from venire.pages.addresses import Links
 from venire.pages.context import PageContext
+from venire.reports.numbers import figure
+from venire.reports.sections import CellLink, Column, TextTable
+from venire.reports.texts import name
 from venire.storage.read.activity import known_models
 
 CALLS: Mapping[str, tuple[str, Callable[[Links], str]]] = {
@@ -28,26 +31,53 @@ def audit(here: PageContext) -> dict[str, Any]:
     findings = document["findings"]
     return {
         "audit": document,
-        "findings": [{"facts": one, "links": _links(here, one, models)} for one in findings],
+        "checks": [_checks(findings, [_links(here, one, models) for one in findings])],
         "made": sum(one["word"] != "not made" for one in findings),
         "worries": sum(one["word"] == "worry" for one in findings),
         "unsure": sum(one["word"] == "unsure" for one in findings),
     }
 
 
-def _links(here: PageContext, finding: Mapping[str, Any], models: Mapping[str, int]) -> list[tuple[str, str]]:
+def _checks(findings: Sequence[Mapping[str, Any]], links: Sequence[Sequence[CellLink]]) -> TextTable:
+    limited = [
+        one["harmless"] and isinstance(one["threshold"], int | float) and isinstance(one["figure"], int | float)
+        for one in findings
+    ]
+    return TextTable(
+        [
+            Column("check", [one["check"] for one in findings], below=[one.get("asks") or "" for one in findings]),
+            Column("result", [one["word"] for one in findings], text=True, badges=True),
+            Column("figure", [figure(one["figure"]) for one in findings]),
+            Column(
+                "harmless",
+                [
+                    f"{one['harmless']} {figure(one['threshold'])}" if known else ""
+                    for one, known in zip(findings, limited, strict=True)
+                ],
+                below=[
+                    f"or {one['unless']}" if known and one["unless"] else ""
+                    for one, known in zip(findings, limited, strict=True)
+                ],
+            ),
+            Column("what it says", [one["says"] for one in findings], text=True),
+            Column("calls behind it", [""] * len(findings), text=True, links=links),
+        ],
+        label="Checks",
+    )
+
+
+def _links(here: PageContext, finding: Mapping[str, Any], models: Mapping[str, int]) -> list[CellLink]:
     """Tables of the calls that a check speaks of."""
     if finding["word"] == "not made":
         return []
     links = here.links
-    found = [(words, address(links)) for words, address in (CALLS[one] for one in finding["calls"])]
+    found = [CellLink(words, address(links)) for words, address in (CALLS[one] for one in finding["calls"])]
     details = finding.get("details") or {}
     for pair in (details.get("pairs") if isinstance(details.get("pairs"), list) else None) or []:
         names = pair.get("models") if isinstance(pair, Mapping) else None
         if names and len(names) == 2 and all(one in models for one in names) and len(found) < 4:
-            found.append(
-                (f"{names[0]} against {names[1]}", links.calls(model=models[names[0]], opponent=models[names[1]]))
-            )
+            address = links.calls(model=models[names[0]], opponent=models[names[1]])
+            found.append(CellLink(name(f"{names[0]} against {names[1]}"), address))
     if not found:
-        found.append(("all calls", links.calls()))
+        found.append(CellLink("all calls", links.calls()))
     return found

@@ -8,6 +8,8 @@ from typing import Any
 from venire.pages.context import PageContext
 from venire.reports.documents.people import people_blocks
 from venire.reports.documents.sentences import MEANINGS
+from venire.reports.numbers import count, share
+from venire.reports.sections import Block, Matrix, MatrixCell
 from venire.reports.texts import name
 from venire.storage.read.activity import JudgeAgreementRow, judge_activity, pairwise_agreement
 from venire.storage.read.judge_quality import served_models
@@ -52,7 +54,6 @@ def judges(here: PageContext) -> dict[str, Any]:
         ],
         "has_ability": any(one.get("ability") is not None for one in by_name.values()),
         "agreement": _agreement(names, agreement),
-        "agreement_names": names,
         "people": list(people_blocks(board["diagnostics"].get("people"))),
         "peers": board["diagnostics"].get("peers"),
         "checks": [one for one in audit.get("findings", ()) if one["scope"] == "judges"],
@@ -71,21 +72,21 @@ def judges(here: PageContext) -> dict[str, Any]:
     }
 
 
-def _agreement(names: Sequence[str], rows: Sequence[JudgeAgreementRow]) -> list[dict[str, Any]]:
+def _agreement(names: Sequence[str], rows: Sequence[JudgeAgreementRow]) -> list[Block]:
+    """How often each two judges prefer the same side."""
     seen = {}
     for one in rows:
         seen[one.one, one.other] = seen[one.other, one.one] = one
-    return [
-        {
-            "judge": judge,
-            "cells": [
-                {
-                    "same": judge == other,
-                    "share": (found := seen.get((judge, other))) and found.battles and found.same / found.battles,
-                    "battles": found.battles if (found := seen.get((judge, other))) else 0,
-                }
-                for other in names
-            ],
-        }
-        for judge in names
-    ]
+
+    def cell(judge: str, other: str) -> MatrixCell | None:
+        if judge == other:
+            return None
+        found = seen.get((judge, other))
+        if found is None or not found.battles:
+            return MatrixCell("·")
+        same = found.same / found.battles
+        return MatrixCell(share(same, 0), f"of {count(found.battles)}", round(10 * same))
+
+    heads, sides = [name(judge, 20) for judge in names], [name(judge, 24) for judge in names]
+    cells = [[cell(judge, other) for other in names] for judge in names]
+    return [Matrix("Agreement between judges", heads, sides, cells)] if len(names) > 1 else []

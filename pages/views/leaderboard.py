@@ -7,10 +7,11 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.registry import METHODS
-from venire.pages.bars import axis, bar, scale, win_matrix
+from venire.pages.bars import axis, bar, scale
 from venire.pages.context import PageContext
 from venire.reports.documents.people import people_blocks
-from venire.reports.documents.rows import POINTS, expected, rank_range, tied
+from venire.reports.documents.rows import POINTS, expected, rank_range, tied, win_matrix
+from venire.reports.sections import Block, faint
 from venire.storage.read.activity import ContestantRow, known_models
 from venire.storage.read.frames import judges as judges_of
 from venire.storage.read.trial_table import TrialFilter, categories
@@ -37,7 +38,7 @@ def leaderboard(here: PageContext) -> dict[str, Any]:
         "axis": None if ends is None else axis(*ends),
         "chosen": chosen,
         "judges": judges,
-        "matrix": _matrix(here, rows, models, board["seen"], wanted),
+        "wins": _wins(here, rows, models, board["seen"], wanted),
         "judge_names": [one.name for one in judges_of(here.store, here.campaign.id)],
         "categories": here.memo("categories", lambda: categories(here.store)),
         "notes": board["diagnostics"].get("notes") or (),
@@ -64,22 +65,21 @@ def _row(
     }
 
 
-def _matrix(
+def _wins(
     here: PageContext,
     rows: Sequence[Mapping[str, Any]],
     models: Mapping[str, ContestantRow],
     pairs: Sequence[tuple[str, str, float, int]],
     wanted: TrialFilter,
-) -> list[dict[str, Any]]:
+) -> list[Block]:
     """The matrix of wins, each cell with a link to its calls."""
-    found = win_matrix([one for one in rows if one["model"] in models], pairs)
-    for one in found:
-        for cell in one["cells"]:
-            link = cell["count"] and here.links.calls(
-                model=models[one["model"]].number,
-                opponent=models[cell["opponent"]].number,
-                judge=wanted.judge,
-                category=wanted.category,
-            )
-            cell["link"] = link or None
-    return found
+
+    def calls(model: str, opponent: str) -> str:
+        numbers = models[model].number, models[opponent].number
+        return here.links.calls(model=numbers[0], opponent=numbers[1], judge=wanted.judge, category=wanted.category)
+
+    ordered = all(one.get("elo") is None for one in rows)
+    text = "Each row's share of verdicts won against each column, ties as halves"
+    text += "" if ordered else "; in brackets what the ratings expect"
+    known = [one for one in rows if one["model"] in models]
+    return [faint(f"{text}. A cell leads to its calls."), win_matrix(known, pairs, address=calls)]

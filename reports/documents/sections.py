@@ -7,7 +7,7 @@ from typing import Any
 
 from venire.arena.wording import interval_text
 from venire.reports.documents.people import intervals_below, people_blocks
-from venire.reports.documents.rows import POINTS, expected, rank_range, tied
+from venire.reports.documents.rows import POINTS, expected, rank_range, tied, win_matrix
 from venire.reports.numbers import count, dollars, elo, figure, moment, number, share
 from venire.reports.sections import (
     Block,
@@ -28,6 +28,8 @@ from venire.reports.texts import clipped, name
 Rows = Sequence[Mapping[str, Any]]
 
 _MAX_PROMPTS = 12
+MAX_MATRIX = 60
+"""Models of the win matrix, the best of them: more are in the JSON alone."""
 
 
 def report_sections(document: Mapping[str, Any]) -> list[Section]:
@@ -36,7 +38,7 @@ def report_sections(document: Mapping[str, Any]) -> list[Section]:
         Section("board", "Leaderboard", list(_board(document))),
         Section("changes", "Differences", list(_changes(document.get("changes")))),
         Section("costs", "Quality against cost", list(_costs(document["contestants"], _level(document)))),
-        Section("wins", "Wins, seen and expected", [Detail([Chart("wins")])] if document["board"]["seen"] else []),
+        Section("wins", "Wins, seen and expected", list(_wins(document["board"]))),
         Section("methods", "The same verdicts by other methods", list(_methods(document["methods"]))),
         Section("figures", "Figures that were asked for", list(_figures(document["figures"]))),
         Section("categories", "By category", list(_categories(document))),
@@ -50,6 +52,24 @@ def report_sections(document: Mapping[str, Any]) -> list[Section]:
         Section("repeat", "How to repeat it", list(_repeat(document))),
     )
     return [section for section in every if section.blocks]
+
+
+def _wins(board: Mapping[str, Any]) -> Iterator[Block]:
+    """How verdicts came out pair by pair, of the best models."""
+    rows = board["models"]
+    if not (rows and board["seen"]):
+        return
+    text = "Each row's share of verdicts won against each column in percent, ties as halves"
+    text += "" if _is_ordered(rows) else "; below it, smaller, what the ratings expect"
+    text += ". Columns are numbered as rows are."
+    if len(rows) > MAX_MATRIX:
+        text += f" The best {MAX_MATRIX} models are shown; the JSON has all."
+    yield Detail([faint(text), win_matrix(rows[:MAX_MATRIX], board["seen"], numbered=True)])
+
+
+def _is_ordered(rows: Rows) -> bool:
+    """Whether the method gives an order and no ratings."""
+    return bool(rows) and all(row.get("elo") is None for row in rows)
 
 
 def _level(document: Mapping[str, Any]) -> str:
@@ -67,7 +87,7 @@ def _ends(rows: Rows, lo: str = "lo", hi: str = "hi", write: str | Callable[[flo
 def _board(document: Mapping[str, Any]) -> Iterator[Block]:
     board = document["board"]
     rows, facts = board["models"], board["diagnostics"]
-    ordered = bool(rows) and all(row.get("elo") is None for row in rows)
+    ordered = _is_ordered(rows)
     if facts.get("reason"):
         yield Paragraph(clipped(facts["reason"]))
     if rows:

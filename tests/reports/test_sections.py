@@ -14,12 +14,15 @@ from venire.reports.markdown import markdown
 from venire.reports.sections import (
     Block,
     Bullets,
+    CellLink,
     Chart,
     Column,
     Definitions,
     Detail,
     Gap,
     Heading,
+    Matrix,
+    MatrixCell,
     Paragraph,
     Section,
     TextTable,
@@ -35,6 +38,10 @@ BLOCKS: list[Block] = [
     Bullets([TRICK]),
     TextTable([Column(TRICK, [TRICK], below=[TRICK], marked=[True]), Column("figure", [TRICK])], TRICK),
     TextTable([Column("", ["WORRY"]), Column("check", [TRICK]), Column("says", [TRICK], text=True)], name=1),
+    TextTable(
+        [Column("check", [TRICK], links=[[CellLink(TRICK, '/calls?"<img>')]]), Column("word", [TRICK], badges=True)]
+    ),
+    Matrix(TRICK, [TRICK] * 2, [TRICK] * 2, [[None, MatrixCell(TRICK, TRICK, 3, '/calls?"<img>', TRICK)]] * 2),
     Gap(),
     Definitions({TRICK: TRICK}),
     Verbatim(TRICK, TRICK),
@@ -79,3 +86,20 @@ def test_columns_of_which_nothing_is_known_and_those_too_wide_for_a_screen_are_l
     assert [column.head for column in table.columns] == ["model", "spread"]
     assert "1.5" in shown([table], 80)
     assert "1.5" not in shown([table], 79)
+
+
+def test_a_matrix_and_links_are_in_each_form() -> None:
+    """A page has addresses and shades, the others the same words."""
+    cells = [[None, MatrixCell("57", "55", 6, "/calls?model=1", "oak against elm: 57%")], [MatrixCell("·"), None]]
+    blocks: list[Block] = [
+        Matrix("Wins", ["oak", "elm"], ["oak", "elm"], cells),
+        TextTable([Column("check", ["ties"]), Column("behind it", [""], links=[[CellLink("all", "/calls")]])]),
+    ]
+    page, text = html(blocks), markdown([Section("key", "title", blocks)])
+    assert '<td class="heat6"><a href="/calls?model=1" aria-label="oak against elm: 57%">57' in page
+    assert '<td class="n"><a href="/calls">all</a></td>' in page
+    assert "| oak |  | 57 (55) |" in text
+    assert "| ties | all |" in text
+    screen = shown(blocks, terminal=False)
+    assert "57 (55)" in screen
+    assert screen.split()[-2:] == ["ties", "all"]

@@ -19,6 +19,7 @@ from venire.reports.sections import (
     Detail,
     Gap,
     Heading,
+    Matrix,
     Paragraph,
     Severity,
     TextTable,
@@ -54,6 +55,8 @@ def show(screen: Console, blocks: Iterable[Block]) -> None:
                 show(screen, inner)
             case TextTable():
                 _show_table(screen, one)
+            case Matrix():
+                _show_table(screen, one.table)
 
 
 def _show_table(screen: Console, table: TextTable) -> None:

@@ -11,6 +11,9 @@ import duckdb
 import pytest
 
 from tests.stores import rows_of
+from venire.orchestrator.recording.ending import Ending
+
+Settle = Callable[..., Ending]
 
 TEXTS = {"a": "The Volga.", "b": "The Rhine.", "c": "The Volga, I think."}
 CAMPAIGN = """
@@ -89,9 +92,11 @@ def test_what_a_plan_wants_and_nobody_judged_is_left_out_and_told(venire: Any, w
     assert told["recorded"] == [{"judge": "gpt", "rows": 8, "trials": 6, "missing": 18, "one_order": 2}]
 
 
-def test_recorded_verdicts_are_verdicts_at_no_cost_and_a_missing_one_is_no_tie(venire: Any, write: Any) -> None:
+def test_recorded_verdicts_are_verdicts_at_no_cost_and_a_missing_one_is_no_tie(
+    venire: Any, settle: Settle, write: Any
+) -> None:
     file = write()
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     found = rows(
         file,
         "select instruction_id, model_a, model_b, swapped, status, winner, origin from battle order by all",
@@ -111,9 +116,9 @@ def test_recorded_verdicts_are_verdicts_at_no_cost_and_a_missing_one_is_no_tie(v
     assert "nothing was asked" in venire("run", file, "--yes").err
 
 
-def test_recorded_replies_are_read_in_the_dialect_and_again(venire: Any, write: Any) -> None:
+def test_recorded_replies_are_read_in_the_dialect_and_again(venire: Any, settle: Settle, write: Any) -> None:
     file = write(judge='dialect = "mt-bench"')
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     found = rows(file, "select text, status, rule from reply join settled using (trial) order by text")
     assert found == [
         ["[[A]]", 0, "mt-bench:brackets"],
@@ -135,14 +140,14 @@ def test_a_replay_goes_on_where_a_budget_stopped_it(venire: Any, write: Any) -> 
     assert rows(file, "select count(*), count(distinct trial) from attempt") == [[5, 5]]
 
 
-def test_another_table_is_another_judge_and_not_mixed_in(venire: Any, write: Any) -> None:
+def test_another_table_is_another_judge_and_not_mixed_in(venire: Any, settle: Settle, write: Any) -> None:
     file = write()
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     write(rows=("gpt,1,a,b,1,second,", "gpt,1,b,a,1,first,", "gpt,1,b,c,1,first,"))
     refused = venire("run", file, "--yes")
     assert refused.code == 2
     assert "a file that it names" in refused.err
-    assert venire("run", file, "--yes", "--amend").code == 0
+    assert settle(file, amend=True) is Ending.COMPLETE
     found = rows(file, "select model_a, model_b, winner from battle order by all")
     assert found == [["a", "b", "model_b"], ["a", "b", "model_b"], ["b", "c", "model_a"]]
 
@@ -157,20 +162,20 @@ def test_protocols_of_one_step_read_recorded_replies_too(venire: Any, write: Any
     assert found == [["a", "ok", "yes"], ["b", "ok", "no"], ["c", "unreadable", None]]
 
 
-def test_one_judge_read_in_two_dialects_is_two_judges_of_one_lane(venire: Any, write: Any) -> None:
+def test_one_judge_read_in_two_dialects_is_two_judges_of_one_lane(settle: Settle, write: Any) -> None:
     again = 'name = "raw"\nmodel = "gpt"\nprovider = "replay"\nrecorded = "judgments.csv"\ndialect = "mt-bench"'
     file = write(more=f"[[judge]]\n{again}")
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     found = rows(file, "select judge, count(*) filter (where status = 'ok') from battle group by all order by all")
     assert found == [["gpt", 4], ["raw", 3]]
 
 
-def test_a_recorded_list_is_shown_in_its_own_order(venire: Any, write: Any) -> None:
+def test_a_recorded_list_is_shown_in_its_own_order(settle: Settle, write: Any) -> None:
     file = write(policy="recorded", judge='protocol = "listwise"')
     row = {"judge": "gpt", "instruction_id": 1, "models": ["c", "a", "b"], "raw_output": "B > A > C"}
     file.with_name("judgments.jsonl").write_text(json.dumps(row), encoding="utf-8")
     file.write_text(file.read_text().replace("judgments.csv", "judgments.jsonl"))
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     found = rows(file, "select model, shown_at, rank from ballot order by rank")
     assert found == [["a", 2, 1], ["c", 1, 2], ["b", 3, 3]]
 
@@ -239,11 +244,11 @@ def ratings(venire: Any, file: Path) -> dict[str, float]:
 
 @pytest.mark.slow
 def test_the_peers_of_80_questions_have_their_published_flips_and_ratings(
-    venire: Any, tmp_path: Path, shared_data: Path
+    venire: Any, settle: Settle, tmp_path: Path, shared_data: Path
 ) -> None:
     data = shared_data / "vicuna80_peers"
     file = replay(tmp_path, data, "judgments.parquet", list(VICUNA))
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     told = venire("status", file.with_suffix(".duckdb"), "--json").json()["campaigns"][0]
     assert {one["judge"]: one["flip_rate"] for one in told["judged"]} == pytest.approx(VICUNA, abs=1e-9)
     assert ratings(venire, file) == pytest.approx(POOLED, abs=0.05)
@@ -253,7 +258,9 @@ def test_the_peers_of_80_questions_have_their_published_flips_and_ratings(
 
 
 @pytest.mark.slow
-def test_a_crowd_is_124_judges_with_its_published_ratings(venire: Any, tmp_path: Path, shared_data: Path) -> None:
+def test_a_crowd_is_124_judges_with_its_published_ratings(
+    venire: Any, settle: Settle, tmp_path: Path, shared_data: Path
+) -> None:
     data = shared_data / "llmfao"
     query = f"select distinct annotator from '{data / 'comparisons.parquet'}' where annotator_kind = 'human'"
     people = sorted(name for (name,) in duckdb.execute(query).fetchall())
@@ -264,7 +271,7 @@ def test_a_crowd_is_124_judges_with_its_published_ratings(venire: Any, tmp_path:
     )
     judge = 'map = { judge = "annotator", instruction_id = "prompt_id" }'
     file = replay(tmp_path, data, "comparisons.parquet", people, data_map=data_map, judge=judge)
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     found = ratings(venire, file)
     assert len(found) == 59
     asserted = {"GPT 4": 1172.13, "Platypus-2 Instruct (70B)": 1112.45, "command": 1110.17, "Dolly v2 (3B)": 845.66}

@@ -124,9 +124,9 @@ def new_stores_are_copies(one_thread_a_store: None, tmp_path_factory: pytest.Tem
     template = path.read_bytes()
     make_database, migrate = connection.make_database, opening.migrate
 
-    def copy(path: Path, *, block_bytes: int = 0) -> None:
+    def copy(path: Path, opened: duckdb.DuckDBPyConnection | None = None, *, block_bytes: int = 0) -> None:
         if block_bytes or path.exists():
-            make_database(path, block_bytes=block_bytes)
+            make_database(path, opened, block_bytes=block_bytes)
         else:
             make_private(path, template)
 

@@ -381,7 +381,7 @@ class Session:
 
     def _import(self) -> Mapping[str, Added]:
         data = self.campaign.data
-        asked = self.store.rows("counts")[0][4] > 0
+        asked = self.store.read("counts")[0][4] > 0
         found: dict[str, Added] = {}
         for kind, path in data_tables(data):
             columns = (data.maps or {}).get(kind, {})

@@ -232,5 +232,5 @@ def write_round(
         phase=design.phase,
         follows=follows,
     )
-    last = store.rows("next_round", campaign=campaign)[0][0] - 1
+    last = store.read("next_round", campaign=campaign)[0][0] - 1
     return PlannedRound(last, design.phase, policy, count, equal_texts[0], design)

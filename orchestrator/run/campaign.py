@@ -124,7 +124,7 @@ class _CampaignRun:
         screen(store)
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=self.clock.wall())
-        self.reading = store.rows("reading_id", parser=PARSER)[0][0]
+        self.reading = store.read("reading_id", parser=PARSER)[0][0]
         self.lanes = RunLanes(self.context, providers, self.halt)
         self.start = self.clock.monotonic()
         self._adopt(planned)

@@ -25,7 +25,6 @@ from venire.reports.board.source import Rateable, SourceKeywords, VerdictSource,
 from venire.reports.board.stored import choose_campaign, in_order_of, styles
 from venire.reports.board.verdicts import DEFAULT_METHOD, Verdicts
 from venire.storage.read import frames
-from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 
 
@@ -54,9 +53,10 @@ def audited(
     """The audit of a `VerdictSource`; with `own_seed`, or without options, the seed is the campaign's."""
     chosen_checks(checks)  # before verdicts are read
     chosen = options or Options()
-    verdicts = read(source, chosen.covariates)
-    verdicts.refuse_grades_alone()
-    case = case_of(source, verdicts, replace(chosen, seed=verdicts.seed) if own_seed or options is None else chosen)
+    with source.opened():
+        verdicts = read(source, chosen.covariates)
+        verdicts.refuse_grades_alone()
+        case = case_of(source, verdicts, replace(chosen, seed=verdicts.seed) if own_seed or options is None else chosen)
     evidence = verdicts.evidence(case.battles, DEFAULT_METHOD, replace(case.options, covariates=()))
     if case.seconds is not None:
         evidence = replace(evidence, in_time=partial(in_order_of, case.battles, case.seconds, case.battles.peers))
@@ -71,19 +71,21 @@ def case_of(source: VerdictSource, verdicts: Verdicts, options: Options) -> Case
     Raises InputError for options that no check uses, and for verdicts that cannot be merged.
     """
     _refuse(options)
-    if source.store is not None and verdicts.battles.ballots is None:
-        with reading(source.store) as store:
-            return _timed_case(store, choose_campaign(store, source.campaign), verdicts, options)
-    return _case(verdicts.battles, verdicts, options)
+    with source.opened() as store:
+        if store is None:
+            return _case(verdicts.battles, verdicts, options)
+        return case_of_campaign(store, choose_campaign(store, source.campaign), verdicts, options)
 
 
-def case_of_campaign(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts) -> Case:
-    """The verdicts of a campaign of an open store as input of checks, with the campaign's seed.
+def case_of_campaign(
+    store: Store, campaign: frames.CampaignRow, verdicts: Verdicts, options: Options | None = None
+) -> Case:
+    """The verdicts of a campaign of an open store as input of checks; without options, with the campaign's seed.
 
     Raises InputError for a campaign that has grades alone.
     """
     verdicts.refuse_grades_alone()
-    options = Options(seed=verdicts.seed)
+    options = options or Options(seed=verdicts.seed)
     if verdicts.battles.ballots is not None:
         return _case(verdicts.battles, verdicts, options)
     return _timed_case(store, campaign, verdicts, options)

@@ -22,7 +22,7 @@ from venire.reports.board.verdicts import Verdicts
 from venire.reports.comparison import Comparison
 from venire.reports.figures import Figures
 from venire.storage.read import frames
-from venire.storage.store.opening import reading
+from venire.storage.store.store import Store
 from venire.storage.transfer.formats.tables import read_reference
 
 
@@ -95,28 +95,29 @@ def read(source: VerdictSource, features: Sequence[str] = (), *, in_order: bool 
 
     Raises InputError for a path that cannot be read, an unknown campaign, and an argument that does not apply.
     """
-    found = _read(source, features, in_order)
-    if source.reference is None:
-        return found
-    if (people := people_as_reference(source, found)) is not None:
-        ratings, reading = ratings_by_people(people, found)
-    else:
-        ratings, reading = _reference_ratings(source.reference, found.battles.models, found.reference)
+    with source.opened() as store:
+        found = _of_files(source, features) if store is None else _of_store(store, source, features, in_order)
+        if source.reference is None:
+            return found
+        if (people := people_as_reference(source, found)) is not None:
+            ratings, reading = ratings_by_people(people, found)
+        else:
+            ratings, reading = _reference_ratings(source.reference, found.battles.models, found.reference)
     return replace(found, reference=ratings, reference_reading=reading)
 
 
-def _read(source: VerdictSource, features: Sequence[str], in_order: bool) -> Verdicts:
-    path = source.checked().store
-    if path is None:
-        verdicts = read_files(source, features)
-        return verdicts if source.human is None else people_of_table(verdicts, source.human)
-    with reading(path) as store:
-        found = read_campaign(store, choose_campaign(store, source.campaign), features)
-        if in_order and found.battles.ballots is None:
-            timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
-            found = replace(found, battles=in_order_of(timed.battles, timed.seconds, found.battles.peers))
-        found = with_people(store, found, source.human)
-    return found.clustered(source.clustering)
+def _of_files(source: VerdictSource, features: Sequence[str]) -> Verdicts:
+    verdicts = read_files(source, features)
+    return verdicts if source.human is None else people_of_table(verdicts, source.human)
+
+
+def _of_store(store: Store, source: VerdictSource, features: Sequence[str], in_order: bool) -> Verdicts:
+    campaign = choose_campaign(store, source.campaign)
+    found = read_campaign(store, campaign, features)
+    if in_order and found.battles.ballots is None:
+        timed = frames.battles_in_time(store, campaign.id)
+        found = replace(found, battles=in_order_of(timed.battles, timed.seconds, found.battles.peers))
+    return with_people(store, found, source.human).clustered(source.clustering)
 
 
 def _reference_ratings(

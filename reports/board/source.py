@@ -6,7 +6,8 @@ A setting of a source is a field of `VerdictSource`, a keyword in `SourceKeyword
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict, TypeGuard, Unpack
@@ -19,6 +20,7 @@ from venire.arena.hints import setting
 from venire.arena.records import Origin
 from venire.configs.loading import resolve, store_of
 from venire.configs.schema import Campaign
+from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats.columns import RESPONDENTS
 from venire.storage.transfer.formats.source import TableSource
@@ -124,6 +126,19 @@ class VerdictSource:
         if self.cluster_column is not None:
             raise InputError(f"{self.store} is a store: {setting('cluster')} takes instruction_id, judge or none")
         return self
+
+    @contextmanager
+    def opened(self) -> Iterator[Store | None]:
+        """The store, open for all that reads it meanwhile; None for files and tables.
+
+        Raises InputError as `checked` does, and what `open_store` raises.
+        """
+        path = self.checked().store
+        if path is None:
+            yield None
+        else:
+            with reading(path) as store:
+                yield store
 
 
 def verdict_source(

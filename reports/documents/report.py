@@ -37,7 +37,6 @@ from venire.storage.read import frames
 from venire.storage.read.activity import campaign_settings, run_history
 from venire.storage.read.readings import asked_judges, prompt_texts
 from venire.storage.read.trial_table import TrialTable, categories
-from venire.storage.store.opening import reading
 from venire.storage.store.store import Store
 
 FORMAT = 1
@@ -69,12 +68,10 @@ def report_document(
     >>> report_document(VerdictSource((Path("campaign.duckdb"),)))["answer"]["leader"]
     'strong'
     """
-    verdicts, board = made or rated_verdicts(source)
-    verdicts.refuse_grades_alone()
-    if source.store is None:
-        return _document(source, verdicts, board, options, command, None, None)
-    with reading(source.store) as store:
-        campaign = choose_campaign(store, source.campaign)
+    with source.opened() as store:
+        verdicts, board = made or rated_verdicts(source)
+        verdicts.refuse_grades_alone()
+        campaign = None if store is None else choose_campaign(store, source.campaign)
         return _document(source, verdicts, board, options, command, store, campaign)
 
 

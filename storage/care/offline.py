@@ -101,7 +101,7 @@ def attached(
         for name, path in readable.items():
             _attach(connection, name, path)
         for name, path in writable.items():
-            make_database(path)
+            make_database(path, connection)
             connection.execute(f"attach {quoted(path)} as {name} (row_group_size {ROW_GROUP})")
         try:
             yield connection

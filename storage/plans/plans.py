@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import EDIT, GENERATE, PlannedTrial, Respondent
+from venire.storage.plans.trial_states import any_failed
 from venire.storage.store.connection import Row
 from venire.storage.store.recovery import ENDED_WITHOUT_ANSWER
 from venire.storage.store.store import Store
@@ -105,11 +106,11 @@ class Catalogue:
 
 def find_campaign(store: Store, name: str) -> StoredCampaign | None:
     """The campaign of that name, or None."""
-    found = store.rows("read_campaign", name=name)
+    found = store.read("read_campaign", name=name)
     if not found:
         return None
     number, text, settings, in_force = found[0]
-    spent = store.rows("spend", campaign=number)
+    spent = store.read("spend", campaign=number)
     return StoredCampaign(number, text, settings, in_force is not None, spent[0][3] if spent else 0)
 
 
@@ -135,9 +136,14 @@ def register(
     Returns the number of the campaign, and those of respondents by judge name.
 
     A campaign that is there is brought to the settings given, and its plan put out of force when they differ,
-    unless `plan_stays`.
+    unless `plan_stays`. Nothing is written where all of it is there.
     """
     known = find_campaign(store, campaign.name)
+    texts = {digest: (name, text) for name, digest, text in prompts}
+    if known is not None and known.settings == campaign.settings:
+        there = _registered(store, known.id, judges, texts.keys())
+        if there is not None:
+            return known.id, there
     numbers: dict[str, int] = {}
     with store.commit() as commit:
         fields = {"seed": campaign.seed, "text": campaign.text, "settings": campaign.settings}
@@ -147,8 +153,9 @@ def register(
             commit.run("update_campaign", campaign=known.id, plan_stays=plan_stays, **fields)
         number = store.rows("read_campaign", name=campaign.name)[0][0]
         commit.run("clear_judges", campaign=number)
-        for name, digest, text in prompts:
-            commit.run("insert_prompt", name=name, digest=digest, text=text)
+        if texts:
+            names, contents = zip(*texts.values(), strict=True)
+            commit.run("insert_prompts", names=names, digests=list(texts), texts=contents)
         for judge, respondent in judges:
             key = respondent_key(respondent)
             commit.run(
@@ -172,20 +179,33 @@ def register(
     return number, numbers
 
 
+def _registered(
+    store: Store, campaign: int, judges: Sequence[tuple[JudgeSettings, Respondent]], prompts: Set[bytes]
+) -> dict[str, int] | None:
+    """The numbers of respondents by judge name, where the store has these judges and prompts (digests); else None."""
+    rows = store.read("registered_judges", campaign=campaign)
+    there = {(name, bytes(key), elo, family) for _, name, key, elo, family in rows}
+    if there != {(judge.name, respondent_key(one), judge.elo, judge.family) for judge, one in judges}:
+        return None
+    if not prompts <= {bytes(digest) for (digest,) in store.read("prompt_digests")}:
+        return None
+    return {name: number for number, name, *_ in rows}
+
+
 def catalogue(store: Store, models: Sequence[str], variants: Sequence[str] = ()) -> Catalogue:
     """The first answers of the named models, with their edited copies of these variants."""
-    numbers = {name: number for name, number, *_ in store.rows("models")}
+    numbers = {name: number for name, number, *_ in store.read("models")}
     instructions: dict[str, tuple[int, bytes]] = {}
     completions: dict[tuple[str, str], Catalogued] = {}
     referenced: set[str] = set()
-    rows = store.rows("catalogue", models=list(models))
+    rows = store.read("catalogue", models=list(models))
     for model, name, number, key, has_reference, completion, completion_key, text in rows:
         instructions[name] = (number, bytes(key))
         if has_reference:
             referenced.add(name)
         completions[model, name] = Catalogued(completion, bytes(completion_key), text)
     known = {name: numbers[name] for name in models if name in numbers}
-    edits = store.rows("edited_catalogue", models=list(models), variants=list(variants)) if variants else []
+    edits = store.read("edited_catalogue", models=list(models), variants=list(variants)) if variants else []
     edited = {
         (model, name, variant): Catalogued(number, bytes(key), text)
         for model, name, variant, number, key, text in edits
@@ -195,7 +215,7 @@ def catalogue(store: Store, models: Sequence[str], variants: Sequence[str] = ())
 
 def instruction_catalogue(store: Store) -> Catalogue:
     """All instructions of a store, without their answers."""
-    return Catalogue({}, {name: (number, bytes(key)) for name, number, key in store.rows("instruction_keys")}, {})
+    return Catalogue({}, {name: (number, bytes(key)) for name, number, key in store.read("instruction_keys")}, {})
 
 
 def append_round(
@@ -218,7 +238,7 @@ def append_round(
     """
     with store.commit() as commit:
         commit.run("drop_unfinished_round", campaign=campaign)
-    number = store.rows("next_round", campaign=campaign)[0][0]
+    number = store.read("next_round", campaign=campaign)[0][0]
     count = handed = 0
     while chunk := list(islice(trials, _CHUNK)):
         with store.commit() as commit:
@@ -267,7 +287,7 @@ def clear_failures_elsewhere(
 
     `replicas` are endpoints (`ray://NAME`) whose servers may be others at each start, with the same model.
     """
-    if not store.read("has_failures", campaign=campaign):
+    if not any_failed(store):
         return 0
     with store.commit() as commit:
         ways = {"routes": list(routes), "replicas": list(replicas)}

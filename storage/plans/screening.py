@@ -45,8 +45,8 @@ def screen(store: Store, rules: Rules) -> Screened:
     A store that was screened by rules of another version is screened again, all of it. Nothing is written where there
     is nothing to look at. Raises StoreError when the store fails.
     """
-    kept = [(bytes(version), last) for version, last in store.rows("screening")]
-    newest: int = store.rows("newest_completion")[0][0]
+    kept = [(bytes(version), last) for version, last in store.read("screening")]
+    newest: int = store.read("newest_completion")[0][0]
     same = [version for version, _ in kept] == [rules.version]
     seen: int = kept[0][1] if same else 0
     if seen == newest and (same or not newest):

@@ -111,6 +111,15 @@ def settled(store: Store) -> NDArray[np.bool_]:
     return _StateReader(store, 0).settled()
 
 
+def any_failed(store: Store) -> bool:
+    """Whether a step of any trial of the store used up its attempts and was not cleared since."""
+    return bool(len(_failed(store)))
+
+
+def _failed(store: Store) -> NDArray[np.int64]:
+    return np.asarray(store.arrays("failed_trials")["trial"], dtype=np.int64)
+
+
 def respondents(store: Store, trials: int) -> NDArray[np.int16]:
     """The respondent of every trial up to number `trials`, by trial number."""
     found = np.zeros(trials + 1, dtype=np.int16)
@@ -198,7 +207,7 @@ class _StateReader:
 
     def failed(self) -> NDArray[np.bool_]:
         found = np.zeros(self.trials + 1, dtype=np.bool_)
-        trials = self._store.arrays("failed_trials")["trial"]
+        trials = _failed(self._store)
         found[trials[trials <= self.trials]] = True
         return found
 

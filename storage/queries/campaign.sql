@@ -24,8 +24,17 @@ delete from campaign_judge where campaign = $campaign;
 -- name: insert_judge
 insert into campaign_judge values ($campaign, $respondent, $name, $elo, $family);
 
--- name: insert_prompt
-insert into prompt select coalesce(max(id), 0) + 1, $name, $digest, $text from prompt having not exists (select 1 from prompt where digest = $digest);
+-- name: registered_judges
+-- The judges of a campaign with all that is written of them.
+select j.respondent, j.name, r.respondent_key, j.elo, j.family from campaign_judge j join respondent r on r.id = j.respondent where j.campaign = $campaign;
+
+-- name: insert_prompts
+-- Those that are not there, by their digests, in the order given.
+insert into prompt select (select coalesce(max(id), 0) from prompt) + row_number() over (order by n), name, digest, text
+  from (select unnest($names) name, unnest($digests) digest, unnest($texts) text, generate_subscripts($names, 1) n) where digest not in (select digest from prompt);
+
+-- name: prompt_digests
+select digest from prompt;
 
 -- name: insert_lane
 insert into lane select coalesce(max(id), 0) + 1, $name, $provider, $endpoint from lane having not exists (select 1 from lane where name = $name);
@@ -64,9 +73,6 @@ select fault, message, count(*) from failed where campaign = (select name from c
 
 -- name: clear_failures
 insert into failure select f.trial, f.step, f.fault, true, $batch from failed_step f join planned p on p.trial = f.trial where p.campaign = $campaign;
-
--- name: has_failures
-select 1 from failed_step f join planned p on p.trial = f.trial where p.campaign = $campaign limit 1;
 
 -- name: clear_failures_elsewhere
 -- Failed steps whose last attempt went by a route that the campaign has no more; replicas of one name are one endpoint,

@@ -8,16 +8,12 @@ select format, store_id::varchar from store;
 -- name: update_format
 update store set format = $format;
 
--- name: insert_migration
-insert into migration values ($number, $name, $now);
+-- name: insert_migrations
+insert into migration select unnest($numbers), unnest($names), $now;
 
 -- name: tables
 -- What is in the file before anything is asked of it: none for a new one, `store` for one of ours.
 select table_name from duckdb_tables() where database_name = current_database() and not internal;
-
--- name: columns
--- The columns of each table in their order.
-select table_name, list(column_name order by column_index) from duckdb_columns() where database_name = current_database() group by table_name;
 
 -- name: last_batch
 select coalesce(max(batch), 0), coalesce(max(running), 0), coalesce(sum(written), 0) from ledger;

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -36,6 +37,8 @@ _ENDINGS = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 """Of the files that DuckDB makes of a database."""
 
 Row = tuple[Any, ...]
+Migration = tuple[int, str, str]
+"""Number, name and text."""
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 """Queries are in queries/*.sql, each below a line of this form and a comment on its purpose."""
@@ -61,9 +64,44 @@ def query(name: str) -> str:
     return name if " " in name else _queries()[name]
 
 
+_VIEW = re.compile(r"^create (?:or replace )?view (\w+) as(.*?);$", re.MULTILINE | re.DOTALL)
+_WRITTEN = re.compile(r"(?:insert into|update|delete from) (\w+)")
+
+
 @cache
-def migrations() -> tuple[tuple[int, str, str], ...]:
-    """Number, name and text of every migration, in order."""
+def written_table(name: str) -> str:
+    """The table that a named statement writes; empty for one that writes none."""
+    found = _WRITTEN.match(_plain(query(name)))
+    return found[1] if found else ""
+
+
+@cache
+def words_read(name: str) -> frozenset[str]:
+    """The words of a named query and of the views among them: every table that it reads is one."""
+    found = _words(query(name))
+    while more := frozenset().union(*(read for view, read in _views() if view in found)) - found:
+        found |= more
+    return found
+
+
+@cache
+def _views() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Views by name, in each of their versions, with the words of what they select."""
+    texts = (text for _, _, text in migrations())
+    return tuple((view, _words(read)) for text in texts for view, read in _VIEW.findall(text))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"--.*\n", "", text)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", _plain(text)))
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Every migration, in order."""
     folder = files("venire.storage").joinpath("migrations")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return tuple(
@@ -76,19 +114,20 @@ def rescued_paths(store: Path) -> tuple[Path, ...]:
     return tuple(store.with_name(f"{store.name}.rescued{end}") for end in ("", *(f"-{n}" for n in range(2, 10))))
 
 
-def make_database(path: Path, *, block_bytes: int = 0) -> None:
+def make_database(path: Path, opened: duckdb.DuckDBPyConnection | None = None, *, block_bytes: int = 0) -> None:
     """Make an empty database for its user alone, unless there is a file; DuckDB lets everybody read what it makes.
 
-    `block_bytes` is the size of the blocks that the file grows by and keeps for life, 0 for DuckDB's own (256 KiB).
+    `opened` is a connection that may open files; None: one is made, which takes 12 ms. `block_bytes` is the size of the
+    blocks that the file grows by and keeps for life, 0 for DuckDB's own (256 KiB).
     """
     if path.exists():
         return
-    with TemporaryDirectory(prefix="venire-") as folder:
+    with TemporaryDirectory(prefix="venire-") as folder, ExitStack() as stack:
         empty = Path(folder) / "empty.duckdb"
-        with duckdb.connect(":memory:") as connection:
-            how = f" (block_size {block_bytes})" if block_bytes else ""
-            connection.execute(f"attach {quoted(empty)} as made{how}")
-            connection.execute("detach made")
+        connection = opened or stack.enter_context(duckdb.connect(":memory:"))
+        how = f" (block_size {block_bytes})" if block_bytes else ""
+        connection.execute(f"attach {quoted(empty)} as empty{how}")
+        connection.execute("detach empty")
         make_private(path, empty.read_bytes())
 
 
@@ -116,7 +155,7 @@ def connect(path: Path, *, scratch: Path | None = None) -> duckdb.DuckDBPyConnec
     allowed = ", ".join(quoted(one.with_name(one.name + end)) for one in rescued_paths(path) for end in _ENDINGS)
     try:
         if scratch is None:
-            make_database(path)
+            make_database(path, connection)
         connection.execute(f"attach {quoted(path)} as venire (type duckdb, {how})")
         connection.execute("use venire")
         connection.execute(f"set allowed_paths = [{allowed}]")
@@ -158,12 +197,14 @@ def refuse_other_format(connection: duckdb.DuckDBPyConnection, path: Path) -> No
 
 def _format(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     """The format of the store in a file, 0 of an empty file. Raises InputError for something else and a newer one."""
-    tables = {name for (name,) in fetch(connection, "tables", {})}
-    if tables and "store" not in tables:
-        raise InputError(f"{path} is a DuckDB file of something else: name another store")
-    found: int = fetch(connection, "read_store", {})[0][0] if tables else 0
+    try:
+        found: int = fetch(connection, "read_store", {})[0][0]
+    except duckdb.CatalogException:  # there is no such table
+        if fetch(connection, "tables", {}):
+            raise InputError(f"{path} is a DuckDB file of something else: name another store") from None
+        return 0
     newest = migrations()[-1][0]
-    if tables and found < 1:
+    if found < 1:
         raise InputError(
             f"the store {path} has format {found}, which no Venire wrote: something else changed it; name a copy of it"
         )
@@ -175,21 +216,30 @@ def _format(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
-    """Bring a file to today's schema. Raises InputError for a file of something else and for a newer format."""
+    """Bring a file to today's schema, a new one in one transaction, an older one in one for each step.
+
+    Raises InputError for a file of something else and for a newer format.
+    """
     found = _format(connection, path)
-    if found < migrations()[-1][0]:
+    steps = [step for step in migrations() if step[0] > found]
+    if steps:
         make_private(log_path(path))
-    for number, name, text in migrations():
-        if number <= found:
-            continue
+    for together in [[step] for step in steps] if found else [steps]:
         connection.begin()
-        connection.execute(text)
-        now = clock.wall()
-        if number == 1:
-            connection.execute(query("insert_store"), {"format": number, "version": version("venire"), "now": now})
-        connection.execute(query("update_format"), {"format": number})
-        connection.execute(query("insert_migration"), {"number": number, "name": name, "now": now})
+        for _, _, text in together:
+            connection.execute(text)
+        sign(connection, together, clock.wall(), new=not found)
         connection.commit()
+
+
+def sign(connection: duckdb.DuckDBPyConnection, steps: Sequence[Migration], now: datetime, *, new: bool) -> None:
+    """Note in the store in use which migrations were applied, and in a new one what it is."""
+    numbers, names, _ = zip(*steps, strict=True)
+    if new:
+        connection.execute(query("insert_store"), {"format": numbers[-1], "version": version("venire"), "now": now})
+    else:
+        connection.execute(query("update_format"), {"format": numbers[-1]})
+    connection.execute(query("insert_migrations"), {"numbers": numbers, "names": names, "now": now})
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> list[Row]:

@@ -58,7 +58,7 @@ def recover(store: Store, *, accept_loss: bool = False, under_way: Collection[tu
     found = Recovered(len(lost), sum(one.reserved for one in lost), replies, gone)
     if lost:
         with store.commit() as commit:
-            commit.append(store.appender("attempt"), [_attempt(one, left, commit.batch) for one in lost])
+            commit.append("attempt", [_attempt(one, left) for one in lost])
     if found != Recovered():
         facts = {"replies": found.replies, "calls": found.calls, "reserved": found.reserved}
         _note(store, left, "recovered", facts)
@@ -124,14 +124,14 @@ def _take_spilled(store: Store, left: LeftBehind) -> int:
 def _write(store: Store, rows: Rows) -> None:
     with store.commit() as commit:
         for name in dict.fromkeys(table for table, _ in rows):
-            commit.append(store.appender(name), [(*row, commit.batch) for table, row in rows if table == name])
+            commit.append(name, [row for table, row in rows if table == name])
 
 
 def _fits(store: Store, row: tuple[str, tuple[Any, ...]]) -> bool:
     """Whether the table takes a row, tried and taken back."""
     try:
         with store.commit() as commit:
-            commit.append(store.appender(row[0]), [(*row[1], commit.batch)])
+            commit.append(row[0], [row[1]])
             raise _TakenBack
     except _TakenBack:
         return True
@@ -144,12 +144,12 @@ def _unanswered(store: Store, left: LeftBehind) -> list[Announcement]:
     return [one for one in left.announced if (one.trial, one.step, one.number) not in known]
 
 
-def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]:
+def _attempt(one: Announcement, left: LeftBehind) -> tuple[Any, ...]:
     cost, tokens = (one.reserved, (one.tokens - one.output, None, one.output)) if one.settled else (None, (None,) * 3)
     head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
     return (
         *(*head, None, ENDED_WITHOUT_ANSWER, None, None, *tokens, None, one.reserved, cost),
-        *(None, None, b"", None, None, None, one.tokens, None, None, None, batch),
+        *(None, None, b"", None, None, None, one.tokens, None, None, None),
     )
 
 

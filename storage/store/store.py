@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import duckdb
 
 from venire.arena.clock import Clock
 from venire.arena.errors import StoreError
-from venire.storage.store.connection import MEMORY, ROW_GROUP, THREADS, Row, close, fetch, first_line, query
+from venire.storage.store.connection import (
+    MEMORY,
+    ROW_GROUP,
+    THREADS,
+    Row,
+    close,
+    fetch,
+    first_line,
+    query,
+    written_table,
+)
 from venire.storage.store.files import FileIdentity, StoreLock, log_path, make_private
 from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
+from venire.storage.store.result_cache import ResultCache
 from venire.storage.store.texts import Texts
+
+T = TypeVar("T")
 
 _LONG_LOG = 32 << 20
 """Reading a log of 50 MB back takes 130 MB of memory after a kill; folding one in takes 5 to 8 ms a megabyte."""
@@ -34,8 +46,8 @@ _SPARE_BYTES = 1 << 20
 _KEPT_CURSORS = 4
 _KEPT = "8MB"
 """What `release_memory` leaves of the blocks that were read."""
-_SMALL_BYTES = 8_000_000
-"""A store of fewer has no more blocks than that."""
+_SMALL_BYTES = 32_000_000
+"""A store of fewer is left as it is: it has hardly more, and to ask for memory back takes as long as a small query."""
 
 
 class Store:
@@ -58,12 +70,14 @@ class Store:
         self.loading = threading.Lock()
         """Held while a chunk of trials is read: several at once take their memory several times."""
         self._idle_cursors: list[duckdb.DuckDBPyConnection] = []
+        self._appenders: dict[str, duckdb.Appender] = {}
         self._door = threading.Lock()
         self._inside = 0
         """Reads and commits under way."""
         self._place = FileIdentity.of(path)
         self._checkpoints = 0
         """Beginnings and ends of checkpoints: odd while the file is changed by our own hand."""
+        self._results = ResultCache()
         self.batch, self.running, written = map(int, self.rows("last_batch")[0])
         if self.running != written:
             raise StoreError(
@@ -76,7 +90,7 @@ class Store:
         self.texts = Texts(self.read, self.constant)
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
-        """All rows of a named query; for small results."""
+        """All rows of a named query on the writing connection: with what is not committed, and in temporary tables."""
         try:
             with self._at_work():
                 return fetch(self.connection, name, parameters)
@@ -104,24 +118,27 @@ class Store:
             self._idle_cursors.append(cursor)
 
     def read(self, name: str, /, **parameters: Any) -> list[Row]:
-        """All rows of a named query on a cursor of its own: safe in any thread while the writer is at work."""
-        try:
-            with self._at_work():
-                cursor = self.lend_cursor()
-                rows = fetch(cursor, name, parameters)
-                self.keep_cursor(cursor)
-                return rows
-        except duckdb.Error as error:
-            raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
+        """All rows of a named query of what is committed: safe in any thread while the writer is at work."""
+        return list(self._committed(name, parameters, _rows))
 
     def arrays(self, name: str, /, **parameters: Any) -> Mapping[str, Any]:
-        """Columns of a named query as NumPy arrays, by name."""
-        with self._at_work(), self.cursor() as cursor:
+        """Columns of a named query as NumPy arrays, by name, that nobody may change; as safe as `read`."""
+        return self._committed(name, parameters, _arrays)
+
+    def _committed(self, name: str, parameters: Mapping[str, Any], take: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        """What a query gives on a cursor of its own; a small result is kept until the next commit."""
+
+        def run() -> T:
             try:
-                columns: Mapping[str, Any] = cursor.execute(query(name), parameters).fetchnumpy()
+                with self._at_work():
+                    cursor = self.lend_cursor()
+                    found = take(cursor.execute(query(name), parameters))
+                    self.keep_cursor(cursor)
+                    return found
             except duckdb.Error as error:
                 raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
-            return columns
+
+        return self._results.get(name, parameters, take, run)
 
     @contextmanager
     def commit(self) -> Iterator[Commit]:
@@ -158,9 +175,11 @@ class Store:
         except BaseException as error:
             self._roll_back()
             self._read_ledger()
+            self._results.clear()  # it may have been made all the same
             if isinstance(error, (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)):
                 raise StoreError(f"the store {self.path} cannot be written: {first_line(error)}") from error
             raise
+        self._results.forget({*commit.tables, "ledger"})
         self.batch = commit.batch
         self._log_is_open = True
         if self.journal is not None:
@@ -182,14 +201,11 @@ class Store:
             return  # DuckDB had ended the transaction by itself, or will do nothing more for this connection
 
     def appender(self, table: str) -> duckdb.Appender:
-        """An appender whose rows have the table's columns in their order, but `batch` last."""
-        columns = [name for name in self._columns[table] if name != "batch"]
-        return self.connection.appender(table, columns=[*columns, "batch"])
-
-    @cached_property
-    def _columns(self) -> dict[str, list[str]]:
-        """The columns of each table."""
-        return dict(self.rows("columns"))
+        """The appender whose rows have the table's columns in their order, but `batch` last."""
+        if table not in self._appenders:
+            columns = [name for name in self.connection.table(table).columns if name != "batch"]
+            self._appenders[table] = self.connection.appender(table, columns=[*columns, "batch"])
+        return self._appenders[table]
 
     def divide_work(self, *, among: int = THREADS) -> None:
         """Let DuckDB divide a statement's work among so many threads.
@@ -341,6 +357,7 @@ class Store:
         folded = False
         while self._idle_cursors:
             self._idle_cursors.pop().close()
+        self._appenders.clear()
         try:
             folded = self.checkpoint()
         except StoreError:
@@ -365,6 +382,17 @@ class Store:
         self.close()
 
 
+def _rows(result: duckdb.DuckDBPyConnection) -> list[Row]:
+    return result.fetchall()
+
+
+def _arrays(result: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    columns: dict[str, Any] = result.fetchnumpy()
+    for column in columns.values():
+        column.setflags(write=False)
+    return columns
+
+
 class Commit:
     """A transaction under way: counts the rows that it writes."""
 
@@ -372,19 +400,27 @@ class Commit:
         self.store = store
         self.batch = store.batch + 1
         self.written = 0
+        self.tables: set[str] = set()
+        """Those with rows among these."""
 
     def run(self, name: str, /, **parameters: Any) -> None:
         """A named statement that writes; the rows it changed are counted."""
         result = self.store.connection.execute(query(name), parameters).fetchall()
         if len(result) == 1 and len(result[0]) == 1 and isinstance(result[0][0], int):
-            self.written += result[0][0]
+            self._count(written_table(name), result[0][0])
 
-    def append(self, appender: duckdb.Appender, rows: list[Row]) -> None:
-        """Rows through an appender, flushed at once."""
+    def append(self, table: str, rows: Iterable[Row]) -> None:
+        """Rows with all columns of a table but its batch, at once."""
+        appender, whole = self.store.appender(table), [(*row, self.batch) for row in rows]
         try:
-            appender.append_rows(rows)
+            appender.append_rows(whole)
             appender.flush()
         except BaseException:
             appender.clear()
             raise
-        self.written += len(rows)
+        self._count(table, len(whole))
+
+    def _count(self, table: str, rows: int) -> None:
+        self.written += rows
+        if rows:
+            self.tables.add(table)

@@ -80,7 +80,6 @@ class Writer:
         """Of the next commit. One that failed keeps its number, in case it was made all the same."""
         self._spilled = 0
         self._replies_spilled = 0
-        self._appenders = {table: store.appender(table) for table in _TABLES}
         store.divide_work(among=1)
         self._thread: threading.Thread | None = None
         if not inline:
@@ -112,7 +111,7 @@ class Writer:
 
         Raises StoreError when rows can no longer be kept anywhere, KeyError for a table that is not the writer's.
         """
-        if table not in self._appenders:
+        if table not in _TABLES:
             raise KeyError(table)
         if self._lost is not None:
             raise self._lost
@@ -246,8 +245,8 @@ class Writer:
     def _commit(self, group: list[tuple[str, Row]]) -> None:
         with self._store.commit() as commit:
             for table in _TABLES:
-                if rows := [(*row, commit.batch) for name, row in group if name == table]:
-                    commit.append(self._appenders[table], rows)
+                if rows := [row for name, row in group if name == table]:
+                    commit.append(table, rows)
 
     def _spill(self, group: list[tuple[str, Row]]) -> None:
         journal = self._store.journal

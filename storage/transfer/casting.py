@@ -102,7 +102,7 @@ def cast_vote(store: Store, people: str, annotator: str, vote: CastVote) -> bool
     label = {"answer_1": 1, "tie": 0, "answer_2": -1}[vote.winner] * (-1 if swapped else 1)
     battle = {"instruction": instruction, "model_a": model_a, "model_b": model_b}
     wanted = {"swapped": swapped, "label": label, "note": vote.note or None}
-    before: Sequence[Row] = store.rows("cast_before", people=people, annotator=annotator, **battle)
+    before: Sequence[Row] = store.read("cast_before", people=people, annotator=annotator, **battle)
     if len(before) > 1:
         raise InputError(
             f"{annotator!r} has {len(before)} votes on this battle, which were imported: they cannot be changed here"
@@ -119,7 +119,7 @@ def cast_vote(store: Store, people: str, annotator: str, vote: CastVote) -> bool
 
 def _battle(store: Store, vote: CastVote) -> tuple[int, tuple[int, int], bool]:
     """Numbers of instruction and models, A before B by name, and whether B was shown first."""
-    rows = {number: rest for number, *rest in store.rows("cast_on", completions=[vote.first, vote.second])}
+    rows = {number: rest for number, *rest in store.read("cast_on", completions=[vote.first, vote.second])}
     if {vote.first, vote.second} - rows.keys():
         raise InputError(f"{store.path} does not have these completions: nothing was kept")
     (asked, first, first_name), (other_asked, second, second_name) = rows[vote.first], rows[vote.second]

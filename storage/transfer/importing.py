@@ -78,7 +78,7 @@ def add_file(store: Store, path: Path, kind: TableKind, mapping: Mapping[str, st
     with path.open("rb") as file:
         digest = file_digest(file, "blake2b").hexdigest()[:32]
     mark = {"kind": kind, "digest": digest, "columns": dict(sorted(mapping.items()))}
-    for (detail,) in store.rows("imported_files"):
+    for (detail,) in store.read("imported_files"):
         before = json.loads(detail)
         if {name: before[name] for name in mark} == mark:
             return Added(known=before["rows"])

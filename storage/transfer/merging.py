@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from venire.arena.errors import InputError, StoreError
 from venire.storage.care.checking import check_open, refuse_unsound
 from venire.storage.care.maintenance import refuse_existing
 from venire.storage.care.offline import attached, in_place, left_beside, locked, made_empty, named, refuse_full
-from venire.storage.store.connection import migrations, query
+from venire.storage.store.connection import migrations, query, sign
 from venire.storage.store.opening import open_store
 
 KINDS = ("models", "instructions", "completions", "votes", "trials", "planned", "attempts", "verdicts", "failed")
@@ -269,12 +268,10 @@ class _Merge:
 
     def _sign(self, tables: list[str], identities: set[str], mixed: list[int]) -> None:
         """Who this store is, what happened, and the one batch that everything is in."""
-        now, release = self.clock.wall(), version("venire")
-        self._run("insert_store", format=migrations()[-1][0], version=release, now=now)
+        now = self.clock.wall()
+        sign(self.connection, migrations(), now, new=True)
         if len(identities) == 1:  # the same store at several times: it stays who it is
             self._run("merge_store_id", id=next(iter(identities)))
-        for number, name, _ in migrations():
-            self._run("insert_migration", number=number, name=name, now=now)
         detail = json.dumps({"stores": [path.name for path in self.paths], "mixed_trials": mixed}, ensure_ascii=False)
         self._run("insert_event", now=now, campaign=None, kind="merged", detail=detail, batch=1)
         counted = [table for table in tables if table not in ("store", "migration", "ledger")]

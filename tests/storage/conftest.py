@@ -111,7 +111,7 @@ class House:
     def write(self, table: str, *rows: tuple[Any, ...]) -> None:
         """Rows of a table without their batch, in one commit."""
         with self.store.commit() as commit:
-            commit.append(self.store.appender(table), [(*row, commit.batch) for row in rows])
+            commit.append(table, rows)
 
     def attempt(
         self,

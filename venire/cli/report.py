@@ -139,13 +139,14 @@ def write_report(
     _need_extra()
     from venire.reports.documents.report import rated_verdicts, report_document
 
-    verdicts, board = made or rated_verdicts(source, method)
     command = shlex.join(["venire", *sys.argv[1:]])
-    document = report_document(source, options=options, command=command, made=(verdicts, board))
-    if before is not None:
-        from venire.reports.documents.changes import changes_section
+    with source.opened():
+        verdicts, board = made or rated_verdicts(source, method)
+        document = report_document(source, options=options, command=command, made=(verdicts, board))
+        if before is not None:
+            from venire.reports.documents.changes import changes_section
 
-        document["changes"] = changes_section(source, before, board.method, board.diagnostics.level or 0.95)
+            document["changes"] = changes_section(source, before, board.method, board.diagnostics.level or 0.95)
     text = _rendered(document, chosen)
     if out is not None and to_file:
         part = out.with_name(out.name + ".part")

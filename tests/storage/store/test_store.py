@@ -176,11 +176,10 @@ def test_a_statement_that_breaks_a_constraint_takes_its_whole_commit_with_it(pat
 
 def test_rows_of_an_appender_go_when_their_commit_raises(path: Path) -> None:
     with open_store(path) as store:
-        failures = store.connection.appender("failure")
         with pytest.raises(RuntimeError):
-            commit_and_raise(store, lambda commit: commit.append(failures, [(1, 1, 1, False, commit.batch)]))
+            commit_and_raise(store, lambda commit: commit.append("failure", [(1, 1, 1, False)]))
         with store.commit() as commit:
-            commit.append(failures, [(2, 1, 1, False, commit.batch)])
+            commit.append("failure", [(2, 1, 1, False)])
         with store.cursor() as cursor:
             assert cursor.execute("select trial, batch from failure").fetchall() == [(2, 1)]
         assert ledger(store) == [(1, 1, 1)]
@@ -248,11 +247,9 @@ def test_a_checkpoint_folds_the_log_into_the_file(path: Path) -> None:
 def test_the_log_is_never_folded_in_behind_the_writers_back(path: Path) -> None:
     """The danger: DuckDB's own habit is to stop every writer at 16 MB, for half a second or more."""
     with open_store(path) as store:
-        events = store.connection.appender("event")
         for _ in range(4):
             with store.commit() as commit:
-                rows = [("2026-01-01 00:00:00+00", None, "k", "x" * 100_000, commit.batch)] * 70
-                commit.append(events, rows)
+                commit.append("event", [("2026-01-01 00:00:00+00", None, "k", "x" * 100_000)] * 70)
         assert store.log_bytes > 4 * 70 * 100_000
 
 

@@ -153,10 +153,9 @@ class Kept:
 
     def write(self, table: str, row: tuple[Any, ...]) -> Kept:
         with self.store.commit() as commit:
-            columns = [one[0] for one in self.store.connection.execute(f"describe {table}").fetchall()]
+            columns = [one for one in self.store.connection.table(table).columns if one != "batch"]
             given = dict(zip([one for one in columns if one not in _LATER], row, strict=True))
-            given["batch"] = commit.batch
-            commit.append(self.store.connection.appender(table), [tuple(given.get(one) for one in columns)])
+            commit.append(table, [tuple(given.get(one) for one in columns)])
         return self
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:

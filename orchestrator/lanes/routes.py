@@ -260,13 +260,13 @@ class Routes:
 
 def register_routes(store: Store, campaign: CampaignSettings) -> Mapping[str, int]:
     """The numbers of all routes in the store, by name; its table calls them lanes."""
-    numbers: dict[str, int] = {}
-    with store.commit() as commit:
-        for route in {route.identity: route for _, route in _ways(campaign)}.values():
-            name = route_name(route)
-            commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.endpoint)
-            numbers[name] = store.rows("lane_id", name=name)[0][0]
-    return numbers
+    routes = {route.identity: route for _, route in _ways(campaign)}.values()
+    names = [route_name(route) for route in routes]
+    if not all(store.read("lane_id", name=name) for name in names):
+        with store.commit() as commit:
+            for name, route in zip(names, routes, strict=True):
+                commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.endpoint)
+    return {name: store.read("lane_id", name=name)[0][0] for name in names}
 
 
 def accepted_routes(store: Store) -> frozenset[int]:

@@ -122,8 +122,9 @@ class _CampaignRun:
         trials = TrialRunner(campaign, self.ends, budgets, setup.clock, self.roster.unreadable)
         self.context = RunContext(store, campaign, setup, self.events, CallCounters(), budgets, self.roster, trials)
         screen(store)
-        with store.commit() as commit:
-            commit.run("insert_reading", parser=PARSER, now=self.clock.wall())
+        if store.read("reading_id", parser=PARSER) == [(None,)]:
+            with store.commit() as commit:
+                commit.run("insert_reading", parser=PARSER, now=self.clock.wall())
         self.reading = store.read("reading_id", parser=PARSER)[0][0]
         self.lanes = RunLanes(self.context, providers, self.halt)
         self.start = self.clock.monotonic()

@@ -64,10 +64,7 @@ def shown(store: Store, trials: NDArray[np.int64]) -> list[trial_states.PendingT
 def settle(store: Store, trials: list[int]) -> None:
     with store.commit() as commit:
         commit.run("insert_reading", parser="test", now=store.clock.wall())
-    for trial in trials:
-        store.connection.execute(
-            "insert into verdict values (?, 1, 1, '', null, null, null, null, false, false, 0, 1)", [trial]
-        )
+        commit.append("verdict", [(trial, 1, 1, "", None, None, None, None, False, False, 0) for trial in trials])
 
 
 def test_every_judge_is_asked_so_many_on_as_many_instructions_as_there_are(store: Store) -> None:

@@ -55,7 +55,7 @@ price = {{ input = 1.0, output = 4.0 }}
 def run(path: Path, *, detach: bool) -> dict[str, float]:
     """One start of a campaign, in this process: calls sent and answered, CPU seconds of the run, and its peak MB."""
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.run.wave_lane import Polling
+    from venire.orchestrator.run.run_setup import Polling
     from venire.session import Session
 
     with Session(load_campaign(path)) as session:

@@ -23,6 +23,7 @@ from venire.arena.campaigns import TokenPrice
 from venire.configs.loading import load_campaign
 from venire.embedded import answer_key
 from venire.session import Session
+from venire.simulation.prefix_cache import CacheSize
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrials
@@ -126,8 +127,8 @@ def run(order: Order, given: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         key = answer_key(load_campaign(write(folder, "http://127.0.0.1:9/v1", given)))
-        settings = {"cache_prompts": given.blocks, "cache_min_tokens": given.least, "speed": given.speed}
-        with serve_in_thread(JudgeServer(key, **settings)) as server:
+        size = CacheSize(given.blocks, given.least)
+        with serve_in_thread(JudgeServer(key, cache=size, speed=given.speed)) as server:
             found = trial_states.pending_trials
 
             def ordered(store: Store, campaign: int) -> PendingTrials:

@@ -11,29 +11,29 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import takewhile
 
 
-class PrefixCache:
-    """Blocks of prompts by account, at most `max_blocks` per account; times are in seconds of any one clock.
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """The blocks that an account's prompt cache holds, and the prompt length below which nothing is read from it."""
 
-    `min_tokens` is the prompt length below which nothing is read, `characters` the length of one token.
+    blocks: int
+    min_tokens: int = 1024
+
+
+class PrefixCache:
+    """Blocks of prompts by account, as many as `size` says; times are in seconds of any one clock.
+
+    `characters` is the length of one token.
     """
 
-    def __init__(
-        self,
-        max_blocks: int,
-        *,
-        characters: float,
-        block_tokens: int = 128,
-        min_tokens: int = 1024,
-        seconds: float = 300.0,
-    ) -> None:
-        self._max_blocks = max_blocks
+    def __init__(self, size: CacheSize, *, characters: float, block_tokens: int = 128, seconds: float = 300.0) -> None:
+        self._size = size
         self._block = block_tokens
         self._length = round(block_tokens * characters)
-        self._min_tokens = min_tokens
         self._seconds = seconds
         self._accounts: dict[str, OrderedDict[bytes, tuple[float, float]]] = {}
         """By account, in LRU order: the time from which a block can be read, and its last use."""
@@ -51,10 +51,10 @@ class PrefixCache:
             expired = known is None or now - known[1] > self._seconds
             kept[block] = (now + delay if known is None or expired else known[0], now)
             kept.move_to_end(block)
-        while len(kept) > self._max_blocks:
+        while len(kept) > self._size.blocks:
             kept.popitem(last=False)
         tokens = read * self._block
-        return tokens if tokens >= self._min_tokens else 0
+        return tokens if tokens >= self._size.min_tokens else 0
 
     def _can_be_read(self, known: tuple[float, float] | None, now: float) -> bool:
         return known is not None and known[0] <= now and now - known[1] <= self._seconds

@@ -67,11 +67,12 @@ from venire.simulation.judge import (
     uniform,
 )
 from venire.simulation.ledger import Ledger, LedgerEntry
-from venire.simulation.prefix_cache import PrefixCache
+from venire.simulation.prefix_cache import CacheSize, PrefixCache
 from venire.simulation.rehearsal import answer_to
 from venire.simulation.requests import app_runner, whole
 from venire.simulation.wire_forms import CHAT, MESSAGES, AnswerFacts, WireForm
 
+_HOST = "127.0.0.1"
 _JSON = "application/json"
 _INVALID = "invalid_request_error"
 _NO_MODEL = "model_not_found"
@@ -106,16 +107,14 @@ class JudgeServer:
     `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 selects a free port. `seed` is
     that of the faults. With `require_key` a request needs that key, as a bearer token or in `x-api-key`. `on_request`
     is called with a request's ordinal after it is in the ledger and before it is answered. `ledger_path` is a file to
-    which the ledger is appended as JSON lines. `cache_prompts` is the number of blocks in an account's prompt cache,
-    `cache_min_tokens` the prompt length below which nothing is read from it. `batch_faults` says how batches go;
-    `batches` has those that were made.
+    which the ledger is appended as JSON lines. `cache` is the size of an account's prompt cache; None: there is none.
+    `batch_faults` says how batches go; `batches` has those that were made.
     """
 
     def __init__(
         self,
         answer_key: AnswerKey,
         *,
-        host: str = "127.0.0.1",
         port: int = 0,
         speed: float = 1.0,
         seed: int = 0,
@@ -123,15 +122,13 @@ class JudgeServer:
         ledger_path: Path | None = None,
         require_key: str | None = None,
         on_request: Callable[[int], None] | None = None,
-        cache_prompts: int = 0,
-        cache_min_tokens: int = 1024,
+        cache: CacheSize | None = None,
         batch_faults: BatchFaults | None = None,
     ) -> None:
         if not speed >= 0:
             raise InputError(f"speed must be 0 or more, got {speed}")
         self.ledger = Ledger(ledger_path)
         self._answer_key = answer_key
-        self._host = host
         self._port = port
         self._pace = 0.0 if speed == 0 or isinf(speed) else 1 / speed
         self._seed = seed
@@ -139,13 +136,8 @@ class JudgeServer:
         self._required = require_key
         self._on_request = on_request
         self._cache = (
-            PrefixCache(
-                cache_prompts,
-                characters=1 / tokens_per_character(),
-                min_tokens=cache_min_tokens,
-                seconds=_CACHE_S * (self._pace or 1.0),
-            )
-            if cache_prompts
+            PrefixCache(cache, characters=1 / tokens_per_character(), seconds=_CACHE_S * (self._pace or 1.0))
+            if cache
             else None
         )
         self.batches = BatchDesk(
@@ -160,8 +152,7 @@ class JudgeServer:
         """The base URL for an OpenAI client, including `/v1`; known while the server runs."""
         if self._runner is None:
             raise RuntimeError("the server is not running")
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._runner.addresses[0][1]}/v1"
+        return f"http://{_HOST}:{self._runner.addresses[0][1]}/v1"
 
     async def start(self) -> None:
         """Start listening. Raises `InputError` where the address is in use or the ledger cannot be written."""
@@ -178,11 +169,11 @@ class JudgeServer:
         self.ledger.open()
         await runner.setup()
         try:
-            await web.TCPSite(runner, self._host, self._port).start()
+            await web.TCPSite(runner, _HOST, self._port).start()
         except OSError as error:
             await runner.cleanup()
             self.ledger.close()
-            raise InputError(f"{self._host}:{self._port} cannot be listened on: {error.strerror}") from error
+            raise InputError(f"{_HOST}:{self._port} cannot be listened on: {error.strerror}") from error
         self._runner = runner
 
     def _add_batches(self, app: web.Application) -> None:

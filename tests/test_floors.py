@@ -388,6 +388,18 @@ def test_a_class_name_is_unique_in_the_product() -> None:
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
+def test_no_function_has_twelve_parameters() -> None:
+    """What belongs together is a record, which is handed on as one."""
+    wide = [
+        f"{path}: {node.name}"
+        for path, source in house()
+        for node in walk(parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and len([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]) >= 12
+    ]
+    assert wide == []
+
+
 RETIRED = {
     "LEAST": "MIN",
     "MOST": "MAX",

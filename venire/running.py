@@ -37,8 +37,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
-from venire.orchestrator.run.run_setup import RunSetup, say_nothing
-from venire.orchestrator.run.wave_lane import Polling
+from venire.orchestrator.run.run_setup import Polling, RunSetup, say_nothing
 from venire.status import status_document
 from venire.storage.read.selecting import MAX_ROWS, Selected, select
 from venire.storage.store.store import Store

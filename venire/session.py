@@ -38,8 +38,8 @@ from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
+from venire.orchestrator.run.run_setup import Polling
 from venire.orchestrator.run.takeover import Takeover, take_over
-from venire.orchestrator.run.wave_lane import Polling
 from venire.prices import batch_price, judge_price
 from venire.running import CampaignRun, HostKeywords, RunHost, RunWishes
 from venire.simulation.judge import parse_model

@@ -23,7 +23,7 @@ from venire.orchestrator.lanes.ledger import CallLedger
 from venire.orchestrator.lanes.routes import Route, accepted_routes, lane_name, open_gates, register_routes, route_name
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.run_setup import RunContext
-from venire.orchestrator.run.wave_file import clear_waves, waves_folder
+from venire.orchestrator.run.wave_file import clear_waves
 from venire.orchestrator.run.wave_lane import WaveLane
 from venire.storage.plans import submissions
 from venire.storage.plans.submissions import OpenSubmission
@@ -163,27 +163,17 @@ class RunLanes:
         )
 
     def _open_wave_lane(self, lane: Lane, batches: BatchProvider, planned: PlannedCampaign) -> WaveLane:
-        context, identity = self._context, lane.settings.identity
+        identity = lane.settings.identity
         judges = {number: judge for number, judge in planned.judges.items() if judge.lane.identity == identity}
         return WaveLane(
             lane,
             batches,
-            store=context.store,
+            self._context,
             campaign=planned.id,
-            folder=waves_folder(context.store.path),
-            trials=context.trials,
             judges=judges,
             ledger=self.ledgers[identity],
-            budgets=context.budgets,
-            prices={number: context.setup.batch_prices[judge.name] for number, judge in judges.items()},
-            clock=context.setup.clock,
-            events=context.events,
-            warn=context.setup.warn,
-            polling=context.setup.polling,
             halt=self._halt,
-            done_asking=context.roster.done_asking,
             numbers=self._submission_numbers,
-            cannot_pay=context.roster.cannot_pay,
         )
 
     def _opened(self, settings: LaneSettings, recorder: Recorder) -> Lane:

@@ -20,12 +20,19 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.next_round import OnAnalysis, RoundSource
 from venire.orchestrator.run.roster import Roster
-from venire.orchestrator.run.wave_lane import Polling
 from venire.storage.store.store import Store
 
 
 def say_nothing(sentence: str) -> None:
     """Drop a warning: nobody wants to be warned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How a run waits for batches: `longest` seconds between two looks, which grow to that; `detach`: not at all."""
+
+    longest: float = 60.0
+    detach: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from venire.arena.budgets import Amount
-from venire.arena.campaigns import BatchSettings, JudgeSettings, TokenPrice
-from venire.arena.clock import Clock
+from venire.arena.campaigns import BatchSettings, JudgeSettings
 from venire.arena.errors import BudgetReachedError, CallError, Fault, TransientError
 from venire.arena.records import Outcome, Request
 from venire.judges.providers.batches.base import BatchProvider, BatchState, BatchStatus
 from venire.judges.providers.token_counting import worst_case
-from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.engines.trial import TrialRunner
 from venire.orchestrator.lanes.calls import digest
 from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.ledger import CallLedger
@@ -32,17 +28,16 @@ from venire.orchestrator.lanes.refusals import refusal_advice
 from venire.orchestrator.lanes.retry import pause_after
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.ending import wait_for_any
-from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.batch_download import BatchDownload
 from venire.orchestrator.run.batch_search import SEARCHES, BatchSearch
 from venire.orchestrator.run.collector import Collected, Collector
 from venire.orchestrator.run.failed_looks import FailedLooks
-from venire.orchestrator.run.wave_file import WaveFile
+from venire.orchestrator.run.run_setup import RunContext
+from venire.orchestrator.run.wave_file import WaveFile, waves_folder
 from venire.orchestrator.run.waves_out import Wave, WavesOut
 from venire.storage.plans.submissions import OpenSubmission, SubmissionLine
 from venire.storage.plans.trial_states import PendingTrial, PendingTrials, load
-from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,43 +50,24 @@ _CHUNK = 500
 _FIRST_PAUSE, _GROWTH = 1.0, 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class Polling:
-    """How a run waits for batches: `longest` seconds between two looks, which grow to that; `detach`: not at all."""
-
-    longest: float = 60.0
-    detach: bool = False
-
-
 class WaveLane:
     """Asks the trials of one lane in waves, through the batch interface of its first route.
 
-    `judges`, `budgets` and `prices` are by respondent number, the prices those of the batch interface; `ledger` is the
-    lane's; `numbers` are those of new submissions, which all lanes take from. `cannot_pay` gets a respondent whose next
-    call no budget covers.
+    `judges` are its respondents by number; `ledger` is the lane's; `numbers` are those of new submissions, which all
+    lanes take from.
     """
 
     def __init__(
         self,
         lane: Lane,
         batches: BatchProvider,
+        context: RunContext,
         *,
-        store: Store,
         campaign: int,
-        folder: Path,
-        trials: TrialRunner,
         judges: Mapping[int, JudgeSettings],
         ledger: CallLedger,
-        budgets: Mapping[int, BudgetView],
-        prices: Mapping[int, TokenPrice],
-        clock: Clock,
-        events: Events,
-        warn: Callable[[str], None],
-        polling: Polling,
         halt: asyncio.Event,
-        done_asking: Container[int],
         numbers: Iterator[int],
-        cannot_pay: Callable[[int, str], None],
     ) -> None:
         assert lane.settings.batch is not None  # it asks in waves
         self._lane, self._batches = lane, batches
@@ -99,24 +75,23 @@ class WaveLane:
         """Trials whose batch was given up, and that are left for the next start."""
         self._settings: BatchSettings = lane.settings.batch
         self._route: Route = lane.routes.all[0]
-        self._store, self._campaign, self._folder = store, campaign, folder
-        self._trials, self._judges = trials, judges
-        self._ledger, self._budgets = ledger, budgets
+        self._context, self._setup = context, context.setup
+        self._campaign, self._folder = campaign, waves_folder(context.store.path)
+        self._judges, self._ledger = judges, ledger
+        prices = {number: self._setup.batch_prices[judge.name] for number, judge in judges.items()}
         self._prices = defaultdict(lambda: max(prices.values(), key=lambda price: price.output), prices)
-        self._clock, self._events, self._warn = clock, events, warn
-        self._polling, self._halt, self._done_asking = polling, halt, done_asking
-        self._cannot_pay, self._numbers = cannot_pay, numbers
+        self._polling, self._halt, self._numbers = self._setup.polling, halt, numbers
         self._recorder: Recorder | None = None
         self._collector = Collector(
-            store,
+            context.store,
             self._route,
             batches,
-            trials,
+            context.trials,
             judges=judges,
             ledger=ledger,
-            budgets=budgets,
+            budgets=context.budgets,
             prices=self._prices,
-            clock=clock,
+            clock=self._setup.clock,
             max_attempts=lane.settings.max_attempts,
         )
         most = self._settings.wave_size or batches.limits.lines
@@ -124,15 +99,15 @@ class WaveLane:
         self.out = WavesOut(
             lane,
             batches,
-            store,
-            folder,
+            context.store,
+            self._folder,
             self._collector,
             ledger=ledger,
-            budgets=budgets,
-            clock=clock,
-            events=events,
-            warn=warn,
-            longest=polling.longest,
+            budgets=context.budgets,
+            clock=self._setup.clock,
+            events=context.events,
+            warn=self._setup.warn,
+            longest=self._polling.longest,
         )
         self._search, self._download = BatchSearch(self.out), BatchDownload(self.out, halt)
         self._failed_looks = FailedLooks(self.out)
@@ -154,7 +129,7 @@ class WaveLane:
         todo = left.trials[~np.isin(left.trials, out)].tolist()
         pause, looks = _FIRST_PAUSE, 0
         while not self._halt.is_set():
-            todo = await self._submit_all([one for one in todo if planned[one] not in self._done_asking])
+            todo = await self._submit_all([one for one in todo if planned[one] not in self._context.roster.done_asking])
             if self._may_leave(looks, todo):
                 break
             moved, more = await self._look(planned, ask_live)
@@ -186,7 +161,7 @@ class WaveLane:
 
     async def _rest(self, seconds: float) -> None:
         """Wait, but not when nothing more is to be asked."""
-        waiting = asyncio.ensure_future(self._clock.sleep(seconds))
+        waiting = asyncio.ensure_future(self._setup.clock.sleep(seconds))
         halting = asyncio.ensure_future(wait_for_any(self._halt))
         try:
             await asyncio.wait((waiting, halting), return_when=asyncio.FIRST_COMPLETED)
@@ -216,7 +191,7 @@ class WaveLane:
             while place < len(todo) and not full and not self._halt.is_set():
                 room = min(_CHUNK, self._most_lines - len(wave.lines) + 1)  # one more shows that it is full
                 chunk = np.array(todo[place : place + room], dtype=np.int64)
-                for pending in await asyncio.to_thread(load, self._store, chunk):
+                for pending in await asyncio.to_thread(load, self._context.store, chunk):
                     if not await self._add(wave, pending):
                         full = True
                         break
@@ -226,7 +201,7 @@ class WaveLane:
             wave.remove()
             return todo[place:]
         if self._halt.is_set():
-            for attempt in self.out.attempts(wave.lines, self._clock.wall()):
+            for attempt in self.out.attempts(wave.lines, self._setup.clock.wall()):
                 self._ledger.release(attempt)
             wave.remove()
             return todo
@@ -235,12 +210,12 @@ class WaveLane:
 
     async def _add(self, wave: WaveFile, pending: PendingTrial) -> bool:
         """Put a trial's next request into a wave, if it has one; False where it has no room, or no money just now."""
-        if pending.respondent in self._done_asking:
+        if pending.respondent in self._context.roster.done_asking:
             return True
         judge = self._judges[pending.respondent]
-        found = self._trials.resume(pending, judge)
+        found = self._context.trials.resume(pending, judge)
         if isinstance(found, Outcome):
-            self._trials.ends.conclude(pending, judge, found, pending.cost, 0.0)
+            self._context.trials.ends.conclude(pending, judge, found, pending.cost, 0.0)
             return True
         talk, request = found
         talk.close()
@@ -250,8 +225,8 @@ class WaveLane:
         if not wave.has_room(content):
             if wave.lines:
                 return False
-            self._trials.ends.fail(pending, judge, line.step, Fault.TOO_LONG, pending.cost, 0.0)
-            self._warn(
+            self._context.trials.ends.fail(pending, judge, line.step, Fault.TOO_LONG, pending.cost, 0.0)
+            self._setup.warn(
                 f"warning: judge {judge.name!r}: a request of {len(content):,} bytes is larger than a whole batch may "
                 f"be ({self._batches.limits.bytes:,} bytes): its trial has failed"
             )
@@ -260,7 +235,7 @@ class WaveLane:
             if not await self._reserve(line, others_out=bool(self.out.waves or wave.lines)):
                 return False
         except BudgetReachedError as error:
-            self._cannot_pay(pending.respondent, str(error))
+            self._context.roster.cannot_pay(pending.respondent, str(error))
             return True
         wave.add(line, content)
         return True
@@ -281,7 +256,7 @@ class WaveLane:
         """
         assert self._recorder is not None
         await self._recorder.room()
-        attempt = self._collector.attempt(line, self._clock.wall())
+        attempt = self._collector.attempt(line, self._setup.clock.wall())
         if self._ledger.reserve_now(attempt):
             return True
         if others_out and attempt.budget.may_fit_later(attempt.reservation):
@@ -314,7 +289,7 @@ class WaveLane:
             bytes=wave.bytes,
             reserved=sum(line.reserved for line in lines),
             reserved_tokens=sum(line.reserved_tokens for line in lines),
-            written_at=self._clock.wall(),
+            written_at=self._setup.clock.wall(),
             campaign=self._campaign,
             provider_id=None,
             adopted=False,
@@ -351,7 +326,7 @@ class WaveLane:
         """Look at every batch that is out: whether anything changed, and the trials that go on."""
         moved = False
         more: list[int] = []
-        now = self._clock.monotonic()
+        now = self._setup.clock.monotonic()
         for wave in [one for one in self.out.waves.values() if not one.is_left and one.rests_until <= now]:
             if self._halt.is_set():
                 break
@@ -391,7 +366,7 @@ class WaveLane:
 
     async def _cancel(self, wave: Wave, provider_id: str, why: str) -> None:
         """Ask for a batch to be ended; where that fails, the looks after a pause that grows ask again."""
-        now = self._clock.monotonic()
+        now = self._setup.clock.monotonic()
         if now < wave.cancels_from:
             return
         try:
@@ -400,7 +375,7 @@ class WaveLane:
             wave.failed_cancels += 1
             wave.cancels_from = now + pause_after(wave.failed_cancels, error)
             if wave.failed_cancels == 1:
-                self._warn(
+                self._setup.warn(
                     f"{self._route.name}: batch {wave.submission.name} took longer than max_wait and could not be "
                     f"cancelled yet ({error}); that is tried again"
                 )
@@ -416,7 +391,7 @@ class WaveLane:
             return await self.out.give_back(wave, status.problem)
         if not self._had_full_queue:
             self._had_full_queue = True
-            self._warn(
+            self._setup.warn(
                 f"{self._route.name}: batch {one.name} was refused for now ({status.problem}); what it held is sent "
                 "later, or in smaller batches"
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from venire.simulation.prefix_cache import PrefixCache
+from venire.simulation.prefix_cache import CacheSize, PrefixCache
 
 Make = Callable[..., Any]
 Talk = Callable[..., None]
@@ -24,7 +24,7 @@ def ask_body(request: pytest.FixtureRequest) -> Make:
 
 def cache(most: int = 1_000, *, least: int = 0) -> PrefixCache:
     """Of tokens that are one character long."""
-    return PrefixCache(most, characters=1, min_tokens=least)
+    return PrefixCache(CacheSize(most, least), characters=1)
 
 
 def ask(of: PrefixCache, text: str, *, account: str = "a", model: str = "m", now: float = 0.0, delay: float = 0) -> int:
@@ -103,7 +103,7 @@ def test_the_provider_tells_what_it_read_for_each_key(talk: Talk, make_server: M
         assert told(usages[0]) == told(usages[2]) == 0
         assert told(usages[1]) == usages[1]["prompt_tokens"] // BLOCK * BLOCK > 0
 
-    talk(make_server(cache_prompts=1_000, cache_min_tokens=0), script)
+    talk(make_server(cache=CacheSize(1_000, 0)), script)
 
 
 def test_a_verdict_reads_what_its_reasons_were_asked_with(talk: Talk, make_server: Make, ask_body: Make) -> None:
@@ -112,7 +112,7 @@ def test_a_verdict_reads_what_its_reasons_were_asked_with(talk: Talk, make_serve
         decided = (await client.chat(ask_body(MODEL, "What then? " * 500, "verdict"))).usage
         assert told(decided) == asked["prompt_tokens"] // BLOCK * BLOCK
 
-    talk(make_server(cache_prompts=1_000), script)
+    talk(make_server(cache=CacheSize(1_000)), script)
 
 
 def test_without_a_cache_nothing_is_told(talk: Talk, make_server: Make, ask_body: Make) -> None:

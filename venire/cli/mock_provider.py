@@ -45,6 +45,7 @@ def mock_provider(
     from venire.configs.loading import load_campaign
     from venire.embedded import answer_key, even_faults
     from venire.simulation.batches import BatchFaults
+    from venire.simulation.prefix_cache import CacheSize
     from venire.simulation.server import JudgeServer
 
     key = answer_key(load_campaign(file))
@@ -55,7 +56,7 @@ def mock_provider(
         seed=seed,
         faults=even_faults(fault_rate),
         ledger_path=ledger,
-        cache_prompts=cache_prompts,
+        cache=CacheSize(cache_prompts) if cache_prompts else None,
         batch_faults=BatchFaults.even(batch_faults, batch_seconds),
     )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from venire.embedded import Embedded
     from venire.live.guard import Guard
     from venire.orchestrator.recording.events import Observer
-    from venire.orchestrator.run.wave_lane import Polling
+    from venire.orchestrator.run.run_setup import Polling
     from venire.session import Session
 
 
@@ -123,7 +123,7 @@ def run(
     from venire.embedded import Embedded, even_faults
     from venire.endpoints import open_crew
     from venire.orchestrator.planning.sharding import Shard
-    from venire.orchestrator.run.wave_lane import Polling
+    from venire.orchestrator.run.run_setup import Polling
     from venire.render.screen import console, warning_printer
     from venire.session import Session
     from venire.telemetry import observe

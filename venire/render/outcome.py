@@ -24,7 +24,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseL
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.batch_search import START_LATER
 from venire.orchestrator.run.next_round import OnAnalysis
-from venire.orchestrator.run.wave_lane import Polling
+from venire.orchestrator.run.run_setup import Polling
 from venire.render.interim import format_interim, show_interim
 from venire.render.screen import FAILED, console, progress, show_pages_hint, tabulate, warning_printer
 from venire.render.sections import show

@@ -20,7 +20,7 @@ from venire.arena.clock import SystemClock
 from venire.configs.loading import in_batches, load_campaign
 from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Event, Events
-from venire.orchestrator.run.wave_lane import Polling
+from venire.orchestrator.run.run_setup import Polling
 from venire.session import Session
 from venire.simulation.batch_forms import FormReply, OpenAIForm
 from venire.simulation.batches import BatchFaults

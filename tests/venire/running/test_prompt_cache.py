@@ -12,6 +12,7 @@ import pytest
 
 from venire.configs.loading import load_campaign
 from venire.session import Session
+from venire.simulation.prefix_cache import CacheSize
 from venire.simulation.server import JudgeServer
 from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrials
@@ -43,7 +44,7 @@ def test_the_plan_s_order_reads_more_from_a_small_cache_than_a_random_one(
     pending, shares = trial_states.pending_trials, []
     for number, order in enumerate((lambda left: left, shuffled)):
         monkeypatch.setattr(trial_states, "pending_trials", lambda *of, order=order: order(pending(*of)))
-        with serve(cache_prompts=60, cache_min_tokens=0) as server:
+        with serve(cache=CacheSize(60, 0)) as server:
             judge = JUDGE.format(url=server.base_url)
             path = write_campaign(name=f"{number}.toml", instructions=f"4\nrepeats = {repeats}", judges=judge)
             with Session(load_campaign(path)) as session:

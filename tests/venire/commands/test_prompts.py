@@ -119,7 +119,7 @@ def test_the_texts_stand_in_their_fences_under_the_role_of_each_message(
     assert (told["step"], told["steps"], told["status"], told["replies_on_record"]) == (2, 2, "ok", 2)
     for number, one in enumerate(told["messages"], 1):
         assert f"\n----- message {number} of 3: {one['role']} -----\n{one['content']}\n" in seen
-    assert f"completions in the order shown: {', '.join(told['shown'])}" in seen
+    assert f"the order shown: {', '.join(told['shown'])}" in seen
     assert "step 2 of 2" in seen
     assert "settled: ok" in seen
     assert "\n<<<" in told["messages"][0]["content"]

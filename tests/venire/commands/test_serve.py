@@ -61,7 +61,7 @@ def test_a_port_that_is_taken_is_named(judged: Callable[..., Path], venire: Call
         run = venire("run", path, "--yes", "--serve", f"127.0.0.1:{port}")
     for one in (done, run):
         assert one.code == 2
-        assert f"pages cannot be served at 127.0.0.1:{port}" in one.err
+        assert f"be served at 127.0.0.1:{port}" in one.err
 
 
 def test_packages_that_are_missing_are_named(

@@ -64,7 +64,7 @@ def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_ca
     assert len(found["models"]) == 6
     shown = venire("plan", file).out
     assert "off by 40 %" in shown
-    assert f"reference ratings x {SLOPE}, as usual judges see them" in " ".join(shown.split())
+    assert f"reference ratings x {SLOPE}, as usual" in " ".join(shown.split())
 
 
 def test_a_budget_that_is_too_small_has_a_line_of_its_own(write_campaign: Write, venire: Venire) -> None:
@@ -223,7 +223,8 @@ def test_a_boundary_has_the_expected_error_of_what_lies_across_it_beside_the_lim
     assert limit["error"] == pytest.approx(400 / np.log(10) * np.sqrt(np.mean(variances)))
     assert limit["least"] == pytest.approx(limit["error"] * limit["efficiency"] ** 0.5)
     shown = " ".join(venire("plan", file, "--explain").out.split())
-    assert f"the differences between the best 2 and the next 2 (root mean square): {limit['error']:.1f} Elo" in shown
+    assert "best 2 and the next" in shown
+    assert f"(root mean square): {limit['error']:.1f} Elo" in shown
 
 
 def test_what_is_told_of_the_mean_is_the_error_of_the_widths(write_campaign: Write, venire: Venire) -> None:

@@ -115,4 +115,4 @@ def test_a_given_file_stands_in_place_of_what_a_store_knows(
     board = json.loads(venire("rate", store, "--reference", turned, "--json").out)
     assert {row["model"]: row["reference"] for row in board["models"]} == {one: 2000 - elo for one, elo in own.items()}
     assert board["diagnostics"]["reference"]["replaces"] == len(own)
-    assert f"in place of the store's {len(own)} ratings" in venire("rate", store, "--reference", turned).out
+    assert f"of the store's {len(own)} ratings" in venire("rate", store, "--reference", turned).out

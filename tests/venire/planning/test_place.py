@@ -151,7 +151,8 @@ def test_a_text_that_no_budget_covers_is_named_and_the_model_is_placed_by_the_ot
     done = CliRunner().invoke(app, [*given, "--budget", "0.05"], catch_exceptions=False)
     said = " ".join(done.output.split())
     assert "29 instructions in common" in said
-    assert f"left out: the answer of {NEW!r} to instruction 'i00' has about 1,000,000 tokens" in said
+    assert f"the answer of {NEW!r} to instruction 'i00'" in said
+    assert "about 1,000,000 tokens" in said
 
 
 @pytest.mark.slow

@@ -247,7 +247,7 @@ def test_a_dataset_has_a_card_that_says_where_its_verdicts_are_from(venire: Veni
         assert count == files[f"data/{name}.parquet"] > 0
         assert f"| `{name}` | {count:,} |" in text
     ((count,),) = of_store(store, "select count(*) from battle")
-    assert f"- {count:,} verdicts are simulated: a program drew them" in text
+    assert f"- {count:,} verdicts are simulated:" in text
     assert "bee\\|\\`x\\`" in text  # a name is no markup
     assert "Unknown: the store" in text
 

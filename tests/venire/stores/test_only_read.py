@@ -194,7 +194,8 @@ def test_a_folder_without_one_campaign_file_is_refused_and_campaign_toml_goes_fi
     empty.mkdir()
     refused = venire("status", empty)
     assert (refused.code, refused.out) == (2, "")
-    assert f"{empty} is a folder with no campaign file: name a campaign file or a store in it" in refused.err
+    assert f"{empty} is a folder" in refused.err
+    assert "name a campaign file" in refused.err
     other = tmp_path / "other.toml"
     shutil.copy(path, other)
     refused = venire("rate", tmp_path)

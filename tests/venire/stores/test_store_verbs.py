@@ -128,7 +128,7 @@ def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: 
     assert "no campaign 'third'" in venire(*words[:-1], "third").err
     assert "first, second" in venire(*words[:-1], "third").err
     there = "battles, judgments, replies, votes, ratings, annotator, attempt, ballot, battle,"
-    assert f"no table or view 'nothing'; there are: {there}" in venire(*words[:2], "nothing", *words[2:]).err
+    assert f"'nothing'; there are: {there}" in venire(*words[:2], "nothing", *words[2:]).err
     assert venire("export", kept, "battles", "-o", kept).code == 2
 
 

@@ -164,7 +164,7 @@ class BudgetSettings:
         """From a table of limits, as in a file or in stored settings, which have decimal numbers as texts."""
         given = {name: table.get(name) for name in UNITS}
         return BudgetSettings(
-            **{name: UNITS[name].exact(Decimal(str(one))) for name, one in given.items() if one is not None}
+            **{name: UNITS[name].exact(Decimal(str(amount))) for name, amount in given.items() if amount is not None}
         )
 
     @property
@@ -200,7 +200,7 @@ class BudgetSettings:
 NO_LIMITS = BudgetSettings()
 
 UNITS: Mapping[str, BudgetUnit] = {
-    one.name: replace(one.metadata["unit"], name=one.name) for one in fields(BudgetSettings)
+    limit.name: replace(limit.metadata["unit"], name=limit.name) for limit in fields(BudgetSettings)
 }
 """Everything that a budget can limit, by its key."""
 

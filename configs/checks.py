@@ -30,18 +30,18 @@ def is_simulated(model: str) -> bool:
 def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     """What is wrong between the keys of a parsed campaign file, whatever else is wrong with it."""
     judges, contestants, editors = (
-        [_PlacedTable(kind, *one) for one in _tables(raw.get(kind))] for kind in ("judge", "contestant", "editor")
+        [_PlacedTable(kind, *row) for row in _tables(raw.get(kind))] for kind in ("judge", "contestant", "editor")
     )
     asked = [*judges, *contestants, *editors]
     return [
         *_nobody(raw),
-        *plan_problems(raw, [one.table for one in judges]),
+        *plan_problems(raw, [judge.table for judge in judges]),
         *_data_problems(raw.get("data")),
-        *(problem for one in asked for problem in _respondent_problems(one.place, one.table)),
+        *(problem for respondent in asked for problem in _respondent_problems(respondent.place, respondent.table)),
         *_name_problems(judges),
         *_name_problems(contestants),
         *_name_problems(editors),
-        *_budget_problems(raw.get("budget"), [one.table for one in judges]),
+        *_budget_problems(raw.get("budget"), [judge.table for judge in judges]),
         *_lane_problems(asked),
     ]
 
@@ -63,7 +63,7 @@ class _PlacedTable(NamedTuple):
 
 
 def _tables(found: object) -> list[tuple[int, Mapping[str, Any]]]:
-    return [(i, one) for i, one in enumerate(found) if isinstance(one, dict)] if isinstance(found, list) else []
+    return [(i, table) for i, table in enumerate(found) if isinstance(table, dict)] if isinstance(found, list) else []
 
 
 def _nobody(raw: Mapping[str, Any]) -> Iterator[Problem]:
@@ -246,16 +246,16 @@ def _fallback_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str,
 
 def _name_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
     first: dict[str, int] = {}
-    for one in tables:
-        if not isinstance(one.name, str):
+    for table in tables:
+        if not isinstance(table.name, str):
             continue
-        if one.name in first:
+        if table.name in first:
             sentence = (
-                f"the name {quoted(one.name)} is taken by {one.kind}[{first[one.name] + 1}]: give each {one.kind} a "
-                "name of its own"
+                f"the name {quoted(table.name)} is taken by {table.kind}[{first[table.name] + 1}]: give each "
+                f"{table.kind} a name of its own"
             )
-            yield Problem((*one.place, "name"), sentence)
-        first.setdefault(one.name, one.number)
+            yield Problem((*table.place, "name"), sentence)
+        first.setdefault(table.name, table.number)
 
 
 def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
@@ -282,19 +282,21 @@ def _lane_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
         except ValidationError:
             continue
     known: dict[tuple[str | None, ...], tuple[_PlacedTable, RespondentTable]] = {}
-    for place, one in sound:
-        routes = _routes(one)
+    for place, respondent in sound:
+        routes = _routes(respondent)
         if len(set(routes)) < len(routes):
             yield Problem(
                 (*place.place, "fallback"),
                 "the same provider, base_url, key_variable and model twice: leave out a fallback that is no other way",
             )
-        before, other = next((known[route] for route in routes if route in known), (place, one))
-        one_lane = all(repr(getattr(one, key)) == repr(getattr(other, key)) for key in Judge.keys_of(LaneKey.IDENTITY))
+        before, other = next((known[route] for route in routes if route in known), (place, respondent))
+        one_lane = all(
+            repr(getattr(respondent, key)) == repr(getattr(other, key)) for key in Judge.keys_of(LaneKey.IDENTITY)
+        )
         unlike = [
-            f"{key} {_said(getattr(other, key))} and {_said(getattr(one, key))}"
+            f"{key} {_said(getattr(other, key))} and {_said(getattr(respondent, key))}"
             for key in Judge.keys_of(LaneKey.LIMIT, *([LaneKey.RETRY] if one_lane else []), LaneKey.CONNECTION)
-            if getattr(other, key) != getattr(one, key)
+            if getattr(other, key) != getattr(respondent, key)
         ]
         if unlike:
             yield Problem(
@@ -303,8 +305,8 @@ def _lane_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
                 f"{quoted(other.name or other.model)}): same provider, base_url, key_variable and model, but "
                 f"{'; '.join(unlike)}: give both the same",
             )
-        for route, held in zip(routes, _structured(one), strict=True):
-            before, other = known.get(route, (place, one))
+        for route, held in zip(routes, _structured(respondent), strict=True):
+            before, other = known.get(route, (place, respondent))
             held_there = dict(zip(_routes(other), _structured(other), strict=True))[route]
             if held_there != held:
                 yield Problem(
@@ -313,7 +315,7 @@ def _lane_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
                     f"[{before.number + 1}] ({before.kind} {quoted(other.name or other.model)}), which asks through "
                     "the same: give both the same",
                 )
-            known.setdefault(route, (place, one))
+            known.setdefault(route, (place, respondent))
 
 
 def _routes(judge: RespondentTable) -> list[tuple[str | None, ...]]:
@@ -322,8 +324,8 @@ def _routes(judge: RespondentTable) -> list[tuple[str | None, ...]]:
     return [
         *((judge.provider, judge.base_url, key, judge.model) for key in keys),
         *(
-            (one.provider or judge.provider, one.base_url, one.key_variable, one.model or judge.model)
-            for one in judge.fallback
+            (way.provider or judge.provider, way.base_url, way.key_variable, way.model or judge.model)
+            for way in judge.fallback
         ),
     ]
 
@@ -331,7 +333,7 @@ def _routes(judge: RespondentTable) -> list[tuple[str | None, ...]]:
 def _structured(judge: RespondentTable) -> list[bool | None]:
     """Whether answers are held to a schema on each of `_routes`."""
     own = len(judge.key_variables or [None])
-    return [*([judge.structured_output] * own), *(one.structured_output for one in judge.fallback)]
+    return [*([judge.structured_output] * own), *(way.structured_output for way in judge.fallback)]
 
 
 def _said(value: object) -> str:
@@ -376,7 +378,7 @@ def _phases(plan: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
     tables = plan.get("phase")
     if not isinstance(tables, list) or not tables:
         return [(("plan",), plan)]
-    return [(("plan", "phase", n), one) for n, one in enumerate(tables) if isinstance(one, dict)]
+    return [(("plan", "phase", n), table) for n, table in enumerate(tables) if isinstance(table, dict)]
 
 
 def _policy(phase: Mapping[str, Any]) -> str:

@@ -40,4 +40,4 @@ def read_env_file(path: Path) -> dict[str, str]:
                 f"{path}: line {one.original.line} gives no variable; write NAME=value, in quotes where the value has "
                 "spaces"
             )
-    return {one.key: one.value for one in lines if one.key is not None and one.value is not None}
+    return {line.key: line.value for line in lines if line.key is not None and line.value is not None}

@@ -142,7 +142,7 @@ class Table(BaseModel):
 
     @classmethod
     def _declared(cls, name: str, field: FieldInfo) -> Declared:
-        said = next((one for one in reversed(field.metadata) if isinstance(one, _Said)), None)
+        said = next((mark for mark in reversed(field.metadata) if isinstance(mark, _Said)), None)
         shards = cls.shards if said is None else said.shards or cls.shards
         if said is None or shards is None:
             raise TypeError(
@@ -219,9 +219,9 @@ def _as_written(value: object) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): _as_written(one) for name, one in value.items()}
+        return {str(name): _as_written(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_written(one) for one in value]
+        return [_as_written(part) for part in value]
     return value
 
 

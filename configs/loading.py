@@ -112,8 +112,8 @@ def store_of(path: Path) -> Path:
     where none can be chosen, and as `load_campaign` does.
     """
     if path.is_dir():
-        files = sorted(one for one in path.glob("*.toml") if one.name != "pyproject.toml")
-        chosen = files if len(files) == 1 else [one for one in files if one.name == "campaign.toml"]
+        files = sorted(file for file in path.glob("*.toml") if file.name != "pyproject.toml")
+        chosen = files if len(files) == 1 else [file for file in files if file.name == "campaign.toml"]
         if not chosen:
             found = f"{len(files)} campaign files and none is campaign.toml" if files else "no campaign file"
             raise InputError(f"{path} is a folder with {found}: name a campaign file or a store in it")
@@ -149,10 +149,10 @@ def _toml(raw: Mapping[str, Any]) -> str:
 def toml_value(value: Any) -> str:
     """A value of a campaign file as TOML writes it, tables inline."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml_value(key)} = {toml_value(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{toml_value(key)} = {toml_value(part)}' for key, part in value.items())} }}"
     if isinstance(value, list):
-        if any(isinstance(one, Mapping) for one in value):
-            return "\n".join(("[", *(f"  {toml_value(one)}," for one in value), "]"))
+        if any(isinstance(part, Mapping) for part in value):
+            return "\n".join(("[", *(f"  {toml_value(part)}," for part in value), "]"))
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Decimal):
         return plain_number(value)
@@ -163,7 +163,7 @@ def toml_value(value: Any) -> str:
 def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
     """What a checked campaign comes to: paths from the folder of `path`, defaults that follow from other keys."""
     folder = path.absolute().parent
-    tables = [None if one.recorded is None else Recorded(folder / one.recorded, one.map) for one in file.judge]
+    tables = [None if judge.recorded is None else Recorded(folder / judge.recorded, judge.map) for judge in file.judge]
     file = _with_defaults(path, file)
     judges = [_with_texts(path, number, judge) for number, judge in enumerate(file.judge)]
     editors = [_with_prompts(path, number, editor) for number, editor in enumerate(file.editor)]
@@ -192,7 +192,7 @@ def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
 
 
 def _quality(given: Quality) -> QualitySettings:
-    readable, flips = (None if one is None else float(one) for one in (given.readable, given.flips))
+    readable, flips = (None if share is None else float(share) for share in (given.readable, given.flips))
     return QualitySettings(readable, flips, float(given.give_up))
 
 
@@ -330,7 +330,7 @@ def _data(table: Data, folder: Path) -> DataSettings:
 def _plan(table: Plan) -> PlanSettings:
     stop = table.stop
     return PlanSettings(
-        tuple(_phase(one.name, one) for one in table.phase) or (_phase("plan", table),),
+        tuple(_phase(phase.name, phase) for phase in table.phase) or (_phase("plan", table),),
         instructions=table.instructions,
         repeats=table.repeats,
         orders=table.orders,
@@ -414,7 +414,7 @@ def _lane(table: RespondentTable) -> LaneSettings:
             ),
             *(_fallback(table, rank, other) for rank, other in enumerate(table.fallback, start=1)),
         ),
-        limits=Limits(**{one.name: getattr(table, one.name) for one in fields(Limits)}),
+        limits=Limits(**{limit.name: getattr(table, limit.name) for limit in fields(Limits)}),
         share=float(table.share),
         skew=float(table.skew),
         concurrency=table.concurrency,

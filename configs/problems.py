@@ -110,7 +110,7 @@ def _described(root: type[BaseModel], place: Place) -> tuple[type[BaseModel] | N
         field = model.model_fields.get(part) if model is not None else None
         if field is None:
             break
-        choice = next((one for one in _metadata(field) if isinstance(one, OneOf)), None)
+        choice = next((mark for mark in _metadata(field) if isinstance(mark, OneOf)), None)
         accepted = field.description or "" if choice is None else choice.accepted
         model = _inner_model(field.annotation)
         named = get_origin(field.annotation) is dict
@@ -119,7 +119,10 @@ def _described(root: type[BaseModel], place: Place) -> tuple[type[BaseModel] | N
 
 def _metadata(field: FieldInfo) -> tuple[object, ...]:
     """The metadata of a field's type, including the type inside an optional."""
-    return (*field.metadata, *(one for part in get_args(field.annotation) for one in getattr(part, "__metadata__", ())))
+    return (
+        *field.metadata,
+        *(mark for part in get_args(field.annotation) for mark in getattr(part, "__metadata__", ())),
+    )
 
 
 def _inner_model(annotation: object) -> type[BaseModel] | None:

@@ -35,20 +35,20 @@ def schema_text() -> str:
 def _trimmed(part: Any) -> Any:
     """Without what TOML has not, null, and without pydantic's titles and texts in place of numbers."""
     if isinstance(part, list):
-        return [_trimmed(one) for one in part]
+        return [_trimmed(entry) for entry in part]
     if not isinstance(part, dict):
         return part
     found: dict[str, Any] = {}
     for name, value in part.items():
         if name == "properties":
-            found[name] = {key: _trimmed(one) for key, one in value.items()}
+            found[name] = {key: _trimmed(schema) for key, schema in value.items()}
         elif not (name == "title" or (name == "default" and value is None)):
             found[name] = _trimmed(value).replace("$defs", "definitions") if name == "$ref" else _trimmed(value)
     if "$defs" in found:
         found["definitions"] = found.pop("$defs")
     ways = [one for one in found.get("anyOf", ()) if one != {"type": "null"}]
     if {"type": "number"} in ways and '"default"' not in found.get("description", ""):
-        ways = [one for one in ways if one.get("type") != "string"]  # of exact decimals, which pydantic takes as texts
+        ways = [way for way in ways if way.get("type") != "string"]  # of exact decimals, which pydantic takes as texts
         if isinstance(found.get("default"), str):
             found["default"] = float(found["default"])
     if len(ways) == 1:
@@ -77,8 +77,8 @@ def _lines(name: str, table: Mapping[str, Any]) -> list[str]:
         place = f"{name}.{key}" if name else key
         if isinstance(value, Mapping) and all(word.isidentifier() for word in value):
             inner += ["", f"[{place}]", *lines] if (lines := _lines(place, value)) else []
-        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-            inner += [line for one in value for line in ("", f"[[{place}]]", *_lines(place, one))]
+        elif isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+            inner += [line for row in value for line in ("", f"[[{place}]]", *_lines(place, row))]
         elif value not in ([], {}):
             own.append(f"{key} = {toml_value(value)}")
     return own + inner

@@ -174,7 +174,7 @@ def _cut_to_fit(
     """
     context, vocabulary = int(options["context"]), options.get("vocabulary", "estimate")
     cut = TRUNCATIONS[options["too_long"]]
-    sizes = [count_tokens(sanitize(one.text), vocabulary) for one in material.shown]
+    sizes = [count_tokens(sanitize(completion.text), vocabulary) for completion in material.shown]
     over = request_tokens(request, vocabulary) - tokens_left(request, context) + spare
     for _ in range(_TRIES):
         budget = _budget(sizes, sum(sizes) - over)
@@ -212,17 +212,17 @@ def _cut_all(
 ) -> tuple[tuple[Completion, ...], int]:
     """The completions with each at most so many tokens long, its mark included, and the characters cut of all."""
     texts, gone = [], 0
-    for one, size in zip(shown, sizes, strict=True):
+    for completion, size in zip(shown, sizes, strict=True):
         if size <= budget:
-            texts.append(one)
+            texts.append(completion)
             continue
-        kept = len(one.text) * budget // size
+        kept = len(completion.text) * budget // size
         while True:
-            text, missing = cut(one.text, kept)
+            text, missing = cut(completion.text, kept)
             tokens = count_tokens(sanitize(text), vocabulary)
             if tokens <= budget or not kept:
                 break
             kept = min(kept - 1, kept * budget // tokens)
-        texts.append(replace(one, text=text))
+        texts.append(replace(completion, text=text))
         gone += missing
     return tuple(texts), gone

@@ -111,7 +111,7 @@ class ProtocolEntry:
     @property
     def example(self) -> ReplyExample:
         """Its first example in which nothing is repaired. Raises StopIteration where there is none."""
-        return next(one for one in self.examples if len(one.replies) == len(self.expects))
+        return next(example for example in self.examples if len(example.replies) == len(self.expects))
 
     @property
     def rehearsal(self) -> Callable[..., Any] | None:

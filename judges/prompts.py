@@ -145,7 +145,7 @@ def turn_roles(turns: Sequence[str]) -> tuple[str, ...]:
 
 def join_turn_answers(answers: Sequence[str]) -> str:
     """The one text of a completion that answers several turns, each part under a line with the number of its turn."""
-    return "\n\n".join(f"[turn {number}]\n{one}" for number, one in enumerate(answers, 1))
+    return "\n\n".join(f"[turn {number}]\n{answer}" for number, answer in enumerate(answers, 1))
 
 
 def show_instruction(material: Material) -> str:
@@ -215,10 +215,14 @@ def _read_examples(text: str) -> tuple[Mapping[str, str], ...]:
     if not isinstance(given, list):
         raise InputError('examples: write a list, such as [{"user": "...", "assistant": "..."}]')
     said: list[Mapping[str, str]] = []
-    for number, one in enumerate(given, 1):
-        if not isinstance(one, dict) or set(one) != set(_SIDES) or not all(isinstance(one[side], str) for side in one):
+    for number, completion in enumerate(given, 1):
+        if (
+            not isinstance(completion, dict)
+            or set(completion) != set(_SIDES)
+            or not all(isinstance(completion[side], str) for side in completion)
+        ):
             raise InputError(f"examples: number {number} must have the texts user and assistant, and nothing else")
-        said += [{"role": side, "content": one[side]} for side in _SIDES]
+        said += [{"role": side, "content": completion[side]} for side in _SIDES]
     return tuple(said)
 
 

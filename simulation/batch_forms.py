@@ -79,8 +79,8 @@ class OpenAIForm:
         batch = self._desk.find(id.removeprefix("file-").rpartition("-")[0])
         if batch is not None and batch.phase == "ended":
             wanted = id.endswith("-output")
-            given = [one for one in self._desk.delivered(batch) if (one.outcome == "answered") is wanted]
-            return FormReply(200, self._desk.hand_out(id, b"".join(_line(one) + b"\n" for one in given)), _LINES)
+            given = [line for line in self._desk.delivered(batch) if (line.outcome == "answered") is wanted]
+            return FormReply(200, self._desk.hand_out(id, b"".join(_line(line) + b"\n" for line in given)), _LINES)
         if id in self._files:
             return FormReply(200, self._files[id], _LINES)
         return _refused(404, f"No such File object: {id}", param="id")
@@ -312,7 +312,7 @@ class AnthropicForm:
         batch = self._find(id)
         if batch is None or batch.phase != "ended":
             return _message_refused(404, f"There are no results of a message batch with id {id!r}")
-        content = b"".join(_result_line(one) + b"\n" for one in self._desk.delivered(batch))
+        content = b"".join(_result_line(line) + b"\n" for line in self._desk.delivered(batch))
         return FormReply(200, self._desk.hand_out(batch.id, content), _LINES)
 
     def cancel(self, id: str) -> FormReply:

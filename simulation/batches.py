@@ -224,7 +224,7 @@ class BatchDesk:
         if not problems and self.faults.queue_lines is not None:
             for one in self.batches:
                 self.advance(one)
-            waiting = sum(len(one.lines) for one in self.batches if one.phase not in ("ended", "refused"))
+            waiting = sum(len(batch.lines) for batch in self.batches if batch.phase not in ("ended", "refused"))
             if waiting + len(lines) > self.faults.queue_lines:
                 problems = [(None, "token_limit_exceeded", "Enqueued token limit reached: try again later.")]
         batch = SimulatedBatch(
@@ -309,7 +309,7 @@ class BatchDesk:
     def delivered(self, batch: SimulatedBatch) -> list[LineResult]:
         """The results as they are handed out: without lost and withheld ones, with duplicates and unasked ones."""
         given = [result for result in batch.results if result.outcome not in ("lost", "withheld")]
-        answered = [one for one in given if one.outcome == "answered"]
+        answered = [line for line in given if line.outcome == "answered"]
         given += answered[: self.faults.duplicated]
         for number in range(self.faults.unasked if answered else 0):
             stranger = answered[number % len(answered)]

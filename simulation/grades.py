@@ -52,8 +52,8 @@ def find_graded_completion(question: RecognisedQuestion, answer_key: AnswerKey) 
     texts = question.texts
     places = reversed(range(len(texts)))
     tries = [texts] if question.protocol == "direct" else [texts[:place] + texts[place + 1 :] for place in places]
-    for one in tries:
-        if len(one) > 1 and (found := answer_key.find("\n\n".join(one[:-1]), one[-1])) is not None:
+    for shown in tries:
+        if len(shown) > 1 and (found := answer_key.find("\n\n".join(shown[:-1]), shown[-1])) is not None:
             return found[0]
     return None
 

@@ -105,7 +105,12 @@ def ranking(say: Callable[[tuple[str, ...]], str], *, reasons: bool = False) -> 
         if reasons and not request.quoted:
             tokens = round(drawn.profile.reply_tokens_median)
             text = f"{remarks(drawn.profile, drawn.seed, known, request.repeat, tokens)}\n\n{text}"
-        trial: tuple[str | int, ...] = ("list", known[0].instruction_id, *(one.model for one in known), request.repeat)
+        trial: tuple[str | int, ...] = (
+            "list",
+            known[0].instruction_id,
+            *(completion.model for completion in known),
+            request.repeat,
+        )
         return fallible_reply(drawn.profile, drawn.seed, request, trial, text)
 
     return reply

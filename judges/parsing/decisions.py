@@ -110,7 +110,7 @@ def split_text(line: str) -> list[str]:
 
 
 def _sentences(reply: ReplyText) -> list[str]:
-    return [one for line in reply.lines for one in split_text(line)]
+    return [sentence for line in reply.lines for sentence in split_text(line)]
 
 
 def _decisions(pattern: re.Pattern[str], sentence: str) -> Iterator[str]:
@@ -214,7 +214,10 @@ def preferred_side(lines: Sequence[str]) -> str | None:
                 continue
             found = _chosen_in(sentence)
             found |= {
-                _side(match) for one in _PREFERRED for match in one.finditer(sentence) if _is_decision(sentence, match)
+                _side(match)
+                for pattern in _PREFERRED
+                for match in pattern.finditer(sentence)
+                if _is_decision(sentence, match)
             }
             found |= {_OTHER[_side(match)] for match in _REJECTED.finditer(sentence) if _is_decision(sentence, match)}
             if found:

@@ -53,9 +53,9 @@ def _list(text: str) -> Labels | None:
         return None
     if isinstance(given, dict) and len(given) == 1:
         given = next((order for name, order in given.items() if name.casefold() in _KEYS), None)
-    if not isinstance(given, list) or not all(type(one) in (str, int) for one in given):
+    if not isinstance(given, list) or not all(type(label) in (str, int) for label in given):
         return None
-    return [_label(str(one)) for one in given]
+    return [_label(str(label)) for label in given]
 
 
 def _row(line: str) -> Labels | None:

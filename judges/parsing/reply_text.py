@@ -62,11 +62,11 @@ def read_reply_text(text: str) -> ReplyText | None:
         lines = block.splitlines()
     own = [line.strip() for line in lines]
     masked = mask_quotations("\n".join(own)).split("\n")
-    return ReplyText(text, tuple(one for one in masked if _has_word(one) or MASK in one), tuple(own), block)
+    return ReplyText(text, tuple(line for line in masked if _has_word(line) or MASK in line), tuple(own), block)
 
 
 def _has_word(line: str) -> bool:
-    return any(one.isalnum() for one in line)
+    return any(character.isalnum() for character in line)
 
 
 def _strip_thoughts(text: str) -> str | None:

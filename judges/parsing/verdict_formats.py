@@ -185,8 +185,8 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             "json",
             "a JSON object with a key such as choice or winner, in a sentence or in a closing block of code",
             {
-                **dict.fromkeys(("a", "first", *(f"{side}_{one}" for side in _SIDES for one in "a1")), "first"),
-                **dict.fromkeys(("b", "second", *(f"{side}_{one}" for side in _SIDES for one in "b2")), "second"),
+                **dict.fromkeys(("a", "first", *(f"{side}_{mark}" for side in _SIDES for mark in "a1")), "first"),
+                **dict.fromkeys(("b", "second", *(f"{side}_{mark}" for side in _SIDES for mark in "b2")), "second"),
                 **dict.fromkeys(("c", "tie", "tied", "draw", "equal"), "tie"),
             },
             (FormatRule("object", in_json, '{"reason": "It is complete.", "winner": "model_a"}'),),

@@ -98,7 +98,7 @@ def on_lines(
 
     def read_first(reply: ReplyText) -> set[str]:
         found = labels(reply.lines[:1], bare)
-        found = [one.casefold() for one in found] if leading else found
+        found = [word.casefold() for word in found] if leading else found
         if leading or not found or len(reply.lines) < 2:
             return own(set(found), reply.lines, 0)
         rest = "\n".join(reply.lines[1:])

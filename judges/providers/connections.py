@@ -250,7 +250,7 @@ def headers_of(response: Response) -> dict[str, str]:
 def _values(values: object) -> list[str | bytes]:
     """One value or several of a header as a list."""
     found = values if isinstance(values, list | tuple) else [values]
-    return [one for one in found if isinstance(one, str | bytes)]
+    return [value for value in found if isinstance(value, str | bytes)]
 
 
 def connection_failure(error: ReqwestError, endpoint: Endpoint, seconds: float) -> CallError:

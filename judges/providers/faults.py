@@ -316,7 +316,7 @@ def _too_long(error: Mapping[str, Any]) -> str | None:
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _message(payload: object) -> str:

@@ -52,7 +52,7 @@ def _members(entries: Sequence[object], name: str) -> list[object]:
 
 def _aligned(tokens: Sequence[object], tops: Sequence[object], text: str, token: str, value: str) -> Places:
     """The places of the text; none where the tokens do not end with it. Tokens may have more places than `tops`."""
-    said = [one for one in tokens if isinstance(one, str)]
+    said = [token for token in tokens if isinstance(token, str)]
     start, end = _bounds(said, text.strip()) if len(said) == len(tokens) else (0, 0)
     shown = range(start, min(end, start + MAX_PLACES))
     found = tuple(_place(tops[place], token, value) if place < len(tops) else () for place in shown)

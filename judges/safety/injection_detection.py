@@ -134,7 +134,7 @@ _LANGUAGES = (
 
 
 def _rule(name: str, pattern: str, example: str, needles: Iterable[str]) -> InjectionRule:
-    normal = [unicodedata.normalize("NFKC", one) for one in (pattern, *needles)]  # as the texts are
+    normal = [unicodedata.normalize("NFKC", text) for text in (pattern, *needles)]  # as the texts are
     return InjectionRule(name, re.compile(normal[0], re.MULTILINE), example, tuple(normal[1:]))
 
 
@@ -227,7 +227,7 @@ INJECTION_RULES = (
 )
 """All rules, in the order in which they are tried."""
 
-_FENCES = tuple(one.pattern for one in LOOKALIKES if one.name.startswith(("opening", "closing")))
+_FENCES = tuple(lookalike.pattern for lookalike in LOOKALIKES if lookalike.name.startswith(("opening", "closing")))
 _HIDDEN = re.compile(r"\[U\+[0-9A-F]{4,5}(?: and ([0-9]+) more)?\]")
 _MAX_HIDDEN = 8
 """Ordinary texts have one or two characters that cannot be seen and have no use where they stand."""
@@ -237,10 +237,10 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 def _by_needles(ascii_alone: bool) -> tuple[tuple[tuple[str, ...], tuple[InjectionRule, ...]], ...]:
     """The rules by what a text must hold for them, looked for once: that is what nearly all of the time goes into."""
     groups: dict[tuple[str, ...], list[InjectionRule]] = {}
-    for one in INJECTION_RULES:
-        needles = tuple(needle for needle in one.needles if needle.isascii() or not ascii_alone)
+    for rule in INJECTION_RULES:
+        needles = tuple(needle for needle in rule.needles if needle.isascii() or not ascii_alone)
         if needles:
-            groups.setdefault(needles, []).append(one)
+            groups.setdefault(needles, []).append(rule)
     return tuple((needles, tuple(rules)) for needles, rules in groups.items())
 
 

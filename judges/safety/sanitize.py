@@ -141,9 +141,9 @@ def sanitize(text: str) -> str:
         angles = "<<" in text or ">>" in text
     else:
         angles = _ANGLES.search(text) is not None or "⋘" in text or "⋙" in text
-    for one in LOOKALIKES:
-        if any(needle in text for needle in one.needles) if one.needles else angles:
-            text = one.pattern.sub(rf"\g<1>{MARK}", text)
+    for lookalike in LOOKALIKES:
+        if any(needle in text for needle in lookalike.needles) if lookalike.needles else angles:
+            text = lookalike.pattern.sub(rf"\g<1>{MARK}", text)
     return text
 
 

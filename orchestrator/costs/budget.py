@@ -176,7 +176,9 @@ def without_spent(
 def _sum(paid: Mapping[tuple[int, str], Amount], *, respondent: int | None = None, model: str | None = None) -> Amount:
     """What was paid in all, or for one respondent or model."""
     mine = (
-        one for (number, name), one in paid.items() if respondent in (None, number) and (model is None or model == name)
+        amount
+        for (number, name), amount in paid.items()
+        if respondent in (None, number) and (model is None or model == name)
     )
     return reduce(Amount.plus, mine, NOTHING)
 
@@ -184,4 +186,4 @@ def _sum(paid: Mapping[tuple[int, str], Amount], *, respondent: int | None = Non
 def paid_so_far(store: Store, campaign: int | None) -> Mapping[tuple[int, str], Amount]:
     """What a campaign paid, by respondent number and model; None for a new one."""
     rows = () if campaign is None else trial_states.paid(store, campaign)
-    return {(one.respondent, one.model): Amount(one.calls, one.nano, one.tokens) for one in rows}
+    return {(row.respondent, row.model): Amount(row.calls, row.nano, row.tokens) for row in rows}

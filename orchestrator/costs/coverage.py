@@ -76,17 +76,17 @@ def refuse_uncovered(
     if frames.campaign_spending(store, planned.id).calls or frames.progress(store, planned.id).settled:
         return
     campaign, funds = known.settings, read_funds(store, known, prices)
-    needs = {one.judge: one for one in _needs(store, planned, funds)}
+    needs = {need.judge: need for need in _needs(store, planned, funds)}
     together = set(campaign.pair_judges) if campaign.in_rounds else set()
-    groups = [[one] for name, one in needs.items() if name not in together]
-    if battle := [one for name, one in needs.items() if name in together]:
+    groups = [[need] for name, need in needs.items() if name not in together]
+    if battle := [need for name, need in needs.items() if name in together]:
         often = {judge.name: battle_trials(campaign, judge) for judge in campaign.judges}
-        groups.append([_times(one, often[one.judge]) for one in battle])
+        groups.append([_times(need, often[need.judge]) for need in battle])
     poor = [_lacking(group, funds.budgets) for group in groups]
-    if not poor or any(one is None for one in poor):
+    if not poor or any(shortage is None for shortage in poor):
         return
-    account, asked = next(one for one in poor if one is not None)
-    what = "battle" if together & {one.judge for one in asked} else "trial"
+    account, asked = next(shortage for shortage in poor if shortage is not None)
+    what = "battle" if together & {need.judge for need in asked} else "trial"
     raise InputError(f"{campaign.path}: {_refusal(account, asked, what)}")
 
 
@@ -118,10 +118,10 @@ def _lacking(group: Sequence[_Need], budgets: Mapping[str, BudgetView]) -> tuple
         for one in left:
             for account in budgets[one.judge].accounts:
                 charged.setdefault(id(account), (account, []))[1].append(one)
-        poor = next((one for one in charged.values() if _short_of(*one) is not None), None)
+        poor = next((charge for charge in charged.values() if _short_of(*charge) is not None), None)
         if poor is None:
             return None
-        found, left = poor, [one for one in left if one not in poor[1]]
+        found, left = poor, [need for need in left if need not in poor[1]]
     return found
 
 
@@ -130,10 +130,10 @@ def _short_of(account: BudgetAccount, asked: Sequence[_Need]) -> tuple[str, str]
 
     The last call is sent only where the limit covers its longest answer, on top of what the calls before it took.
     """
-    calls = sum(one.expected.calls for one in asked)
+    calls = sum(need.expected.calls for need in asked)
     for unit, limit in account.limits.limited:
-        expected = sum(unit.of_amount(one.expected) for one in asked)
-        least = math.ceil((calls - 1) / calls * expected) + max(unit.of_amount(one.call) for one in asked)
+        expected = sum(unit.of_amount(need.expected) for need in asked)
+        least = math.ceil((calls - 1) / calls * expected) + max(unit.of_amount(need.call) for need in asked)
         if limit >= least:
             continue
         if unit.is_certain:
@@ -177,9 +177,9 @@ def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
     to: one long text further on does not cut what stands before it.
     """
     accounts: dict[int, tuple[BudgetAccount, list[ChargedBattles]]] = {}
-    for one in judges:
-        for account in one.budget.accounts:
-            accounts.setdefault(id(account), (account, []))[1].append(one)
+    for judge in judges:
+        for account in judge.budget.accounts:
+            accounts.setdefault(id(account), (account, []))[1].append(judge)
     least: int | None = None
     whose = ""
     for account, charged in accounts.values():
@@ -191,8 +191,8 @@ def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
 def _covered(account: BudgetAccount, charged: Sequence[ChargedBattles]) -> int | None:
     """How many of the first battles an account covers; None: all."""
     many = len(charged[0].left)
-    worst = np.max([_worst_calls(one) for one in charged], axis=0)
-    taken = np.sum([one.left * one.cost.takes(one.characters) for one in charged], axis=0)
+    worst = np.max([_worst_calls(charge) for charge in charged], axis=0)
+    taken = np.sum([charge.left * charge.cost.takes(charge.characters) for charge in charged], axis=0)
     counts = []
     for unit, limit in account.limits.limited:
         row = Amount._fields.index(unit.name)

@@ -89,7 +89,7 @@ def _cell(value: object, delimiter: str, *, raw: bool) -> str:
     if not _UNSAFE[delimiter].match(value):
         return value
     text = value if raw or not _RISKY.match(value) or _KEPT.fullmatch(value) else f"'{value}"
-    return '"' + text.replace('"', '""') + '"' if any(one in text for one in ('"', "\r", "\n", delimiter)) else text
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ('"', "\r", "\n", delimiter)) else text
 
 
 def _in_sql(pattern: str) -> str:

@@ -125,7 +125,7 @@ def export_format(
     ending = out.suffix.removeprefix(".")
     single = ending in found.endings and not out.is_dir()
     if ending in {*FORMS, "json"} and not single and not out.is_dir():
-        kinds = " or ".join(f".{one}" for one in found.endings)
+        kinds = " or ".join(f".{ending}" for ending in found.endings)
         there = f"a file that ends with {kinds}, or a folder" if kinds else "a folder"
         raise InputError(f"{out}: {form} is not written as .{ending}: name {there}")
     if not single:
@@ -133,7 +133,7 @@ def export_format(
     with _opened(path, campaign) as (connection, path):
         prepare(connection)
         _add_ratings(connection, options.ratings)
-        chosen = {one.name: getattr(options, one.name) for one in fields(options)} | {"ending": ending}
+        chosen = {option.name: getattr(options, option.name) for option in fields(options)} | {"ending": ending}
         parts = list(writers[form](connection, ExportOptions(**chosen) if single else options))
         targets = [out if single else out / part.path for part in parts]
         for target in targets:
@@ -160,7 +160,7 @@ def _ending(out: Path, endings: Sequence[str], what: str) -> str:
         raise InputError(f"{out} is a folder: name a file in it, such as {out / what}.parquet, or add --format")
     ending = out.suffix.removeprefix(".")
     if ending not in endings:
-        kinds = ", ".join(f".{one}" for one in endings)
+        kinds = ", ".join(f".{ending}" for ending in endings)
         raise InputError(f"{out}: the ending says what is written: {kinds}; a folder needs --format")
     return ending
 
@@ -205,7 +205,7 @@ def _refuse_empty(connection: duckdb.DuckDBPyConnection, path: Path, table: str,
         raise InputError(f"{path} has no votes of people to export: `venire import votes` brings them in")
     what = "replies" if table == "replies" else "verdicts on pairs of answers"
     where = "" if campaign is None else f" of the campaign {campaign!r}"
-    others = [one for one in ("grade", "ballot") if table != "replies" and any_row(one)]
+    others = [kind for kind in ("grade", "ballot") if table != "replies" and any_row(kind)]
     do = f"there are others: {', '.join(others)}" if others else "run the campaign first (`venire run`)"
     raise InputError(f"{path} has no {what}{where} to export: {do}")
 

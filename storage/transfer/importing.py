@@ -173,8 +173,15 @@ def _stage(store: Store, commit: Commit, table: str, rows: Iterator[Row]) -> int
 
 def _add_instructions(store: Store, commit: Commit, records: Iterator[Instruction]) -> Added:
     rows = (
-        (n, instruction_key(one.turns), one.id, one.category, json.dumps(one.turns, ensure_ascii=False), one.reference)
-        for n, one in enumerate(records)
+        (
+            n,
+            instruction_key(record.turns),
+            record.id,
+            record.category,
+            json.dumps(record.turns, ensure_ascii=False),
+            record.reference,
+        )
+        for n, record in enumerate(records)
     )
     staged = _stage(store, commit, "instruction", rows)
     if found := store.rows("clashing_instruction"):
@@ -217,7 +224,7 @@ def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]
         digest = completion_key(one.model, key, one.sample, one.variant, one.text)
         return (ordinal, digest, number, models[one.model], one.sample, one.variant, one.text)
 
-    staged = _stage(store, commit, "completion", (row(n, one) for n, one in enumerate(records)))
+    staged = _stage(store, commit, "completion", (row(n, record) for n, record in enumerate(records)))
     if new_models:
         commit.run("insert_models", names=new_models)
     if clash := store.rows("clashing_completion"):

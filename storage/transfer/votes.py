@@ -234,15 +234,15 @@ def add_votes(store: Store, name: str, *given: VoteFile, origin: Origin | None =
     that is in the store with another winner, and for a group whose votes are of another origin.
     """
     group_name(name)
-    named = [_with_names(store, one) if one.blind else one for one in given]
+    named = [_with_names(store, file) if file.blind else file for file in given]
     with store.commit() as commit:
-        added = [_add(store, commit, name, one, origin) for one in named]
+        added = [_add(store, commit, name, file, origin) for file in named]
     return AddedVotes(
-        votes=sum(one.votes for one in added),
-        annotators=sum(one.annotators for one in added),
-        known=sum(one.known for one in added),
-        without_winner=sum(one.without_winner for one in added),
-        notes=sum(one.notes for one in added),
+        votes=sum(file.votes for file in added),
+        annotators=sum(file.annotators for file in added),
+        known=sum(file.known for file in added),
+        without_winner=sum(file.without_winner for file in added),
+        notes=sum(file.notes for file in added),
     )
 
 
@@ -279,7 +279,7 @@ def _with_names(store: Store, given: VoteFile) -> VoteFile:
     """
     battles, known = given.battles, completions_by_code(store)
     sides = (battles.model_a, battles.model_b)
-    missing = [code for code, one in enumerate(battles.models) if one not in known]
+    missing = [code for code, name in enumerate(battles.models) if name not in known]
     if missing:
         place = int(np.argmax(np.logical_or(*(np.isin(side, missing) for side in sides))))
         code = next(battles.models[side[place]] for side in sides if int(side[place]) in missing)
@@ -288,10 +288,10 @@ def _with_names(store: Store, given: VoteFile) -> VoteFile:
             "table is of a page that was made of another store, or was changed. Import it into the store of its page; "
             "`venire store merge` brings votes together"
         )
-    models = tuple(sorted({known[one][0] for one in battles.models}))
-    instructions = tuple(sorted({known[one][1] for one in battles.models}))
-    model = np.array([models.index(known[one][0]) for one in battles.models], dtype=np.int32)
-    asked = np.array([instructions.index(known[one][1]) for one in battles.models], dtype=np.int32)
+    models = tuple(sorted({known[side][0] for side in battles.models}))
+    instructions = tuple(sorted({known[side][1] for side in battles.models}))
+    model = np.array([models.index(known[side][0]) for side in battles.models], dtype=np.int32)
+    asked = np.array([instructions.index(known[side][1]) for side in battles.models], dtype=np.int32)
     a, b = sides
     wrong = (asked[a] != asked[b]) | (model[a] == model[b]) if len(a) else np.zeros(0, dtype=np.bool_)
     if wrong.any():
@@ -349,7 +349,7 @@ def _group(store: Store, commit: Commit, name: str, origin: Origin, given: VoteF
 def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:
     """Votes with the store's numbers, A before B by name; those of an annotator on one showing are numbered."""
     battles = given.battles
-    models = _numbers(given, "model", battles.models, {one: number for one, number, *_ in store.rows("models")})
+    models = _numbers(given, "model", battles.models, {text: number for text, number, *_ in store.rows("models")})
     instructions = _numbers(given, "instruction", battles.instructions, _known_instructions(store, battles))
     annotators = [name if judge == UNNAMED_JUDGE else judge for judge in battles.judges]
     found: list[Row] = []
@@ -391,7 +391,7 @@ def _repeats_numbered(rows: list[Row]) -> list[Row]:
 
 def _numbers(given: VoteFile, kind: str, names: Sequence[str], known: Mapping[str, int]) -> list[int]:
     """The store's number of each name. Raises InputError with the first row that has one which the store has not."""
-    missing = {code for code, one in enumerate(names) if one not in known}
+    missing = {code for code, name in enumerate(names) if name not in known}
     if missing:
         battles = given.battles
         columns = [battles.model_a, battles.model_b] if kind == "model" else [battles.instruction]

@@ -84,7 +84,7 @@ class FileBatches:
         """The folder's batches, by the time at which each was put there; see `BatchProvider`."""
         found = [await self.status(name) for name in await asyncio.to_thread(self._names)]
         since = since.replace(microsecond=0)  # a file's time may be coarser than a clock's
-        recent = [one for one in found if one.created_at is not None and one.created_at >= since]
+        recent = [status for status in found if status.created_at is not None and status.created_at >= since]
         return sorted(recent, key=lambda one: one.created_at or since, reverse=True)
 
     async def status(self, batch: str) -> BatchStatus:

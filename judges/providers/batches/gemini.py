@@ -119,11 +119,15 @@ class GeminiBatches(HttpBatches):
         while True:
             asked = {"pageSize": _PAGE} | ({"pageToken": token} if token else {})
             page = await self.call("GET", f"batches?{urlencode(asked)}")
-            shown += [_status(one) for one in page.get("operations") or () if isinstance(one, dict)]
+            shown += [_status(operation) for operation in page.get("operations") or () if isinstance(operation, dict)]
             if not (after := string(page, "nextPageToken")) or after == token:
                 break
             token = after
-        found = [one for one in map(self.by_our_clock, shown) if one.created_at is None or one.created_at >= since]
+        found = [
+            status
+            for status in map(self.by_our_clock, shown)
+            if status.created_at is None or status.created_at >= since
+        ]
         return sorted(found, key=lambda one: one.created_at or since, reverse=True)
 
     async def status(self, batch: str) -> BatchStatus:
@@ -143,9 +147,9 @@ class GeminiBatches(HttpBatches):
             return
         inlined: Any = output.get("inlinedResponses")
         inlined = inlined.get("inlinedResponses") if isinstance(inlined, dict) else inlined
-        for one in inlined if isinstance(inlined, list) else ():
-            if isinstance(one, dict):
-                yield _answer(one)
+        for response in inlined if isinstance(inlined, list) else ():
+            if isinstance(response, dict):
+                yield _answer(response)
 
     async def cancel(self, batch: str) -> BatchStatus:
         """Ask for a batch to be cancelled, and for its state: the answer has none; see `BatchProvider`."""

@@ -96,8 +96,8 @@ class HttpBatches:
         after = ""
         while True:
             page = await self.call("GET", f"{path}&{cursor}={path_of(after)}" if after else path)
-            listed = [self.by_our_clock(read(one)) for one in page.get("data") or () if isinstance(one, dict)]
-            recent = [one for one in listed if one.created_at is None or one.created_at >= since]
+            listed = [self.by_our_clock(read(batch)) for batch in page.get("data") or () if isinstance(batch, dict)]
+            recent = [status for status in listed if status.created_at is None or status.created_at >= since]
             found += recent
             if len(recent) < len(listed) or not listed or not page.get("has_more") or listed[-1].id == after:
                 return found

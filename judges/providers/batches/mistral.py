@@ -53,8 +53,8 @@ class MistralBatches(OpenAIBatches):
         while True:
             asked = {"page": number, "page_size": _PAGE, "created_after": since.isoformat(), "order_by": "-created"}
             page = await self.call("GET", f"batch/jobs?{urlencode(asked)}")
-            listed = [self.by_our_clock(self._status(one)) for one in page.get("data") or () if isinstance(one, dict)]
-            found |= {one.id: one for one in listed if one.created_at is None or one.created_at >= since}
+            listed = [self.by_our_clock(self._status(job)) for job in page.get("data") or () if isinstance(job, dict)]
+            found |= {status.id: status for status in listed if status.created_at is None or status.created_at >= since}
             number += 1
             if not listed or number * _PAGE >= count(page, "total"):
                 return list(found.values())
@@ -89,7 +89,7 @@ class MistralBatches(OpenAIBatches):
 
 def _problem(shown: Mapping[str, Any]) -> str:
     """The first error of a job that failed, with how often it occurred."""
-    listed = [one for one in shown.get("errors") or () if isinstance(one, dict)]
+    listed = [error for error in shown.get("errors") or () if isinstance(error, dict)]
     if not listed:
         return "failed"
     times = count(listed[0], "count")

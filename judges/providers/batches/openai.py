@@ -141,7 +141,7 @@ def state_of(state: str, *, asked: bool) -> BatchState:
 
 def _problem(errors: Mapping[str, Any]) -> tuple[str, bool]:
     """What is wrong with a file, the first error in words, and whether it may be accepted later."""
-    listed = [one for one in errors.get("data") or () if isinstance(one, dict)]
+    listed = [error for error in errors.get("data") or () if isinstance(error, dict)]
     if not listed:
         return "", False
     first = listed[0]
@@ -149,7 +149,7 @@ def _problem(errors: Mapping[str, Any]) -> tuple[str, bool]:
     line = first.get("line")
     where = f"line {line}: " if isinstance(line, int) and not isinstance(line, bool) else ""
     more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
-    return f"{where}{said}{more}", all(one.get("code") in _PASSING for one in listed)
+    return f"{where}{said}{more}", all(error.get("code") in _PASSING for error in listed)
 
 
 def read_answer_line(line: str) -> BatchAnswer:

@@ -46,16 +46,18 @@ class TogetherBatches(OpenAIBatches):
     async def batches(self, since: datetime) -> Sequence[BatchStatus]:
         """The account's jobs, all in one answer, with the names of their input files; see `BatchProvider`."""
         since = since.replace(microsecond=0)
-        shown = [one for one in (await self.call("GET", "batches")).get("data") or () if isinstance(one, dict)]
-        listed = [(one, self.by_our_clock(self._status(one))) for one in shown]
-        recent = [(one, status) for one, status in listed if status.created_at is None or status.created_at >= since]
+        shown = [batch for batch in (await self.call("GET", "batches")).get("data") or () if isinstance(batch, dict)]
+        listed = [(batch, self.by_our_clock(self._status(batch))) for batch in shown]
+        recent = [
+            (batch, status) for batch, status in listed if status.created_at is None or status.created_at >= since
+        ]
         if not recent:
             return []
         files = (await self.call("GET", "files")).get("data") or ()
         names = {string(file, "id"): string(file, "filename") for file in files if isinstance(file, dict)}
         found = [
-            replace(status, name=names.get(string(one, "input_file_id"), "").removesuffix(_ENDING))
-            for one, status in recent
+            replace(status, name=names.get(string(batch, "input_file_id"), "").removesuffix(_ENDING))
+            for batch, status in recent
         ]
         return sorted(found, key=lambda one: one.created_at or _OLDEST, reverse=True)
 

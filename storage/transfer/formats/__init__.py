@@ -25,17 +25,17 @@ TABLE = "table"
 
 def with_texts() -> dict[str, Reader]:
     """Formats of prompts and answers, with what reads them."""
-    return {name: one.read for name, one in FORMATS.items() if one.read is not None}
+    return {name: entry.read for name, entry in FORMATS.items() if entry.read is not None}
 
 
 def with_dialects() -> dict[str, tuple[VerdictDialect, ...]]:
     """Formats of verdicts, with the dialects of each."""
-    return {name: one.dialects for name, one in FORMATS.items() if one.dialects}
+    return {name: entry.dialects for name, entry in FORMATS.items() if entry.dialects}
 
 
 def with_writers() -> dict[str, ExportWriter]:
     """Formats that a store is written in."""
-    return {name: one.write for name, one in FORMATS.items() if one.write is not None}
+    return {name: entry.write for name, entry in FORMATS.items() if entry.write is not None}
 
 
 _PLAIN = frozenset({"model_a", "model_b", "winner"})
@@ -57,7 +57,7 @@ def guess(path: TableSource) -> str:
             for dialect in dialects
             if _asked(dialect) - _PLAIN - {"judge"}
         ]
-        found = sorted({one.format for one in likely_dialects(certain, table.columns)})
+        found = sorted({dialect.format for dialect in likely_dialects(certain, table.columns)})
         if len(found) > 1:
             raise InputError(f"{path}: may be {' or '.join(found)}; say which with {setting('form')}")
         if found:
@@ -104,7 +104,7 @@ def read_verdicts(
             f"{paths[0]}: {chosen} has words of its own for winners: leave {setting('values')} out, or "
             f"{setting('form')}"
         )
-    if baseline is not None and not any(one.given for one in known[chosen]):
+    if baseline is not None and not any(column.given for column in known[chosen]):
         raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave {setting('baseline')} out")
     constants = {} if baseline is None else {"model_b": baseline}
     found = read_judged(paths, known[chosen], mapping=mapping, constants=constants, where=where)

@@ -75,7 +75,7 @@ def with_text(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]
 def _named(table: TableFile, names: Sequence[str]) -> list[str]:
     """The file's columns that are called so, in any letters."""
     respelt = table.respelt(names, {})
-    return [name for name in (respelt.get(one, one) for one in names) if name in table.columns]
+    return [name for name in (respelt.get(column, column) for column in names) if name in table.columns]
 
 
 def name_cell(table: TableFile, ours: str, theirs: str) -> str:
@@ -283,13 +283,13 @@ def columns_of(
     found: dict[str, tuple[str, ...]] = {}
     for name in features:
         ways = [*(tuple(f"{name}_{side}" for side in sides) for sides in _SIDES), (name,)]
-        way = next((way for way in ways if all(one in mapping or one in table.columns for one in way)), None)
+        way = next((way for way in ways if all(column in mapping or column in table.columns for column in way)), None)
         if way is None:
             raise InputError(
                 f'{table.path}: no columns "{name}_a" and "{name}_b" and no column "{name}" for the covariate {name}; '
                 f"columns found: {', '.join(list(table.columns)[:30])}"
             )
-        found[name] = tuple(table.column(one, mapping) for one in way)
+        found[name] = tuple(table.column(column, mapping) for column in way)
     return found
 
 

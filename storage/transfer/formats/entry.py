@@ -109,7 +109,7 @@ def refuse_without_verdicts(connection: duckdb.DuckDBPyConnection) -> None:
     """Raises InputError where there is no verdict on a pair of answers to write, with the tables of other verdicts."""
     if connection.execute("select 1 from written limit 1").fetchone() is not None:
         return
-    others = [one for one in ("grade", "ballot") if connection.execute(f"select 1 from {one} limit 1").fetchone()]
+    others = [kind for kind in ("grade", "ballot") if connection.execute(f"select 1 from {kind} limit 1").fetchone()]
     if others:
         raise InputError(f"there are no verdicts on pairs of answers to export; there are others: {', '.join(others)}")
     raise InputError("there are no verdicts on pairs of answers to export: run the campaign first (`venire run`)")

@@ -131,8 +131,8 @@ def matches(dialect: VerdictDialect, columns: Iterable[str]) -> bool:
 def likely_dialects(dialects: Iterable[VerdictDialect], columns: Iterable[str]) -> list[VerdictDialect]:
     """The dialects that a file with these columns may be of; one that asks for more columns hides those of fewer."""
     fitting = [dialect for dialect in dialects if matches(dialect, columns)]
-    most = max((len(one.needed) + len(one.signs) for one in fitting), default=0)
-    return [one for one in fitting if len(one.needed) + len(one.signs) == most]
+    most = max((len(dialect.needed) + len(dialect.signs) for dialect in fitting), default=0)
+    return [dialect for dialect in fitting if len(dialect.needed) + len(dialect.signs) == most]
 
 
 def read_judged(
@@ -209,7 +209,10 @@ def _missing(table: TableFile, dialects: Sequence[VerdictDialect], dialect: Verd
         return (
             f'{table.path}: no column "{names}"; say who it was with {setting_with(dialect.columns[ours][0], "NAME")}'
         )
-    forms = [", ".join([*(one.columns[name][0] for name in one.needed), *sorted(one.signs)]) for one in dialects]
+    forms = [
+        ", ".join([*(dialect.columns[name][0] for name in dialect.needed), *sorted(dialect.signs)])
+        for dialect in dialects
+    ]
     return (
         f'{table.path}: not {dialect.format}: no column "{names}"; columns found: {found}. A file of {dialect.format} '
         f"has {'; or '.join(forms)}. Where another column holds it: {setting_of('mapping', ours, 'COLUMN')}"

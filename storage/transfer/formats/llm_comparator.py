@@ -65,8 +65,8 @@ def _example(row: TextRow, models: Sequence[str], example: Mapping[str, Any]) ->
 def _text(row: TextRow, example: Mapping[str, Any], name: str) -> str:
     """A text, or the texts of its chunks."""
     value = example.get(name)
-    if isinstance(value, list) and all(one.get("type") == "text" for one in value):
-        value = "".join(str(one.get("data") or "") for one in value)
+    if isinstance(value, list) and all(part.get("type") == "text" for part in value):
+        value = "".join(str(part.get("data") or "") for part in value)
     if not isinstance(value, str):
         raise row.error(f'"{name}" of the example is no text; leave it out')
     return value
@@ -80,7 +80,7 @@ def parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iter
     refuse_without_verdicts(connection)
     met = names(connection, "written_pairs")
     if options.pair is not None:
-        met = [one for one in met if set(one) == set(options.pair)]
+        met = [pair for pair in met if set(pair) == set(options.pair)]
         if not met:
             refuse_unknown(connection, "written_contestants", options.pair, "model")
             raise InputError(f"{options.pair[0]} and {options.pair[1]} never met: name two models that were compared")

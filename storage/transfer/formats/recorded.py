@@ -149,7 +149,7 @@ def _list(where: str, text: str, theirs: Mapping[str, str], number: int | None) 
         found = json.loads(text)
     except json.JSONDecodeError:
         found = None
-    if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
+    if not isinstance(found, list) or not found or not all(isinstance(model, str) and model for model in found):
         raise InputError(f'{where}: "{theirs["models"]}" is {text[:60]!r}; accepted: a list of names of models')
     if number is not None and len(found) != number:
         raise InputError(f'{where}: "{theirs["models"]}" has {len(found)} names; accepted: a list of {number}')

@@ -313,7 +313,7 @@ def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str
         "quote='\"', escape='\"', hive_partitioning=false)"
     )
     if ours:
-        reader = f"(select {', '.join(f'{restored_sql(one)} as {one}' for one in types)} from {reader})"
+        reader = f"(select {', '.join(f'{restored_sql(column)} as {column}' for column in types)} from {reader})"
     parameters = (_literal(path), types, delimiter, compression, _LONGEST_LINE)
     return TableFile(path, dict.fromkeys(header, "VARCHAR"), True, connection, reader, parameters)
 

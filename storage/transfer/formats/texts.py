@@ -117,16 +117,16 @@ def split(text: str, turns: int) -> tuple[str, ...]:
 def messages(row: TextRow, name: str) -> list[tuple[str, str]] | None:
     """A cell as messages, role and text, or None where it is plain text; raises InputError for another structure."""
     value = row.value(name)
-    if not isinstance(value, list) or not all(isinstance(one, dict) and "role" in one for one in value):
+    if not isinstance(value, list) or not all(isinstance(turn, dict) and "role" in turn for turn in value):
         return None
-    return [(str(one["role"]), _content(row, name, one.get("content"))) for one in value]
+    return [(str(turn["role"]), _content(row, name, turn.get("content"))) for turn in value]
 
 
 def turns_of(row: TextRow, name: str) -> tuple[str, ...]:
     """A cell that holds one text, a list of texts, or a list of objects with a `content`."""
     value = row.value(name)
     if isinstance(value, list):
-        found = tuple(_content(row, name, one["content"] if isinstance(one, dict) else one) for one in value)
+        found = tuple(_content(row, name, turn["content"] if isinstance(turn, dict) else turn) for turn in value)
         if found:
             return found
     return (row.text(name),)

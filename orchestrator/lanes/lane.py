@@ -205,7 +205,7 @@ class Lane:
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
         if price is not self._price:  # to find it by its hash would take as long
-            self._price, self._rates = price, tuple({one.settings.price or price for one in self.routes.all})
+            self._price, self._rates = price, tuple({route.settings.price or price for route in self.routes.all})
         worst = 0
         for rate in self._rates:
             if (cost := rate.cost(tokens, request.max_tokens)) > worst:
@@ -257,7 +257,7 @@ class Lane:
         running = len(route.refusals.undecided) if error.by_status is not None else 0
         why = f"{error} ({running:,} refusals running)" if running > 1 else f"{error}{advice}"
         route.closed = why
-        others = any(one.closed is None for one in self.routes.all)
+        others = any(route.closed is None for route in self.routes.all)
         self._lane_events.quarantined(route, error, others=others)
         self.routes.notify_waiters()
         if not others:

@@ -137,7 +137,7 @@ class RateLimitMonitor:
 
     def refused_after(self, number: int) -> int:
         """How many calls with a higher number were refused, of the latest few thousand."""
-        return sum(one > number for one in self._numbers)
+        return sum(other > number for other in self._numbers)
 
     def _between(self, one: _StreamPoint, other: _StreamPoint) -> int:
         return other.ended - one.ended if self.by_end else other.sent - one.sent

@@ -102,9 +102,9 @@ class Refusals:
         """A call was answered that was sent at this time; refusals that had come before it were their calls' own."""
         self.accepted = True
         if self.undecided:
-            own = [one for one in self.undecided if one.came <= sent]
-            self.undecided = [one for one in self.undecided if one.came > sent]
-            self._evidence = {one.evidence for one in self.undecided if one.evidence is not None}
+            own = [refusal for refusal in self.undecided if refusal.came <= sent]
+            self.undecided = [refusal for refusal in self.undecided if refusal.came > sent]
+            self._evidence = {refusal.evidence for refusal in self.undecided if refusal.evidence is not None}
             for one in own:
                 one.doubt.decide(own=True)
 

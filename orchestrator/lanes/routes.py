@@ -119,20 +119,20 @@ class Routes:
     @property
     def is_down(self) -> bool:
         """Whether no route takes calls but probes."""
-        return all(one.closed is not None or one.circuit.is_open for one in self.all)
+        return all(route.closed is not None or route.circuit.is_open for route in self.all)
 
     @property
     def down_since(self) -> float:
         """When the last route that was there stopped answering; infinity while one is there."""
-        moments = [one.circuit.opened_at for one in self.all if one.closed is None]
+        moments = [route.circuit.opened_at for route in self.all if route.closed is None]
         return max((math.inf if at is None else at for at in moments), default=math.inf)
 
     def _survey(self) -> None:
         """Note which routes come first, and whether all of them work: then a call need not look further."""
-        there = [one for one in self.all if one.closed is None]
-        lowest = min((one.settings.rank for one in there), default=0)
-        self._front = [one for one in there if one.settings.rank == lowest]
-        self._calm = bool(there) and not any(one.circuit.is_open for one in self._front)
+        there = [route for route in self.all if route.closed is None]
+        lowest = min((route.settings.rank for route in there), default=0)
+        self._front = [route for route in there if route.settings.rank == lowest]
+        self._calm = bool(there) and not any(route.circuit.is_open for route in self._front)
         self._first.cache_clear()
 
     def notify_waiters(self) -> None:
@@ -192,8 +192,10 @@ class Routes:
 
     def other_routes(self, refused: Collection[Route]) -> list[Route]:
         """Routes that work and are not held for long, other than those that have refused a call."""
-        there = [one for one in self.all if one.closed is None and not one.circuit.is_open and one not in refused]
-        return [one for one in there if one.gate.held_for <= _LONG_HOLD]
+        there = [
+            route for route in self.all if route.closed is None and not route.circuit.is_open and route not in refused
+        ]
+        return [route for route in there if route.gate.held_for <= _LONG_HOLD]
 
     async def take_other(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> RouteLease:
         """A route and permit for a call that some routes have refused: by another, as long as one works.
@@ -201,8 +203,8 @@ class Routes:
         Cancelled: nothing was taken.
         """
         while usable := self.other_routes(refused):
-            lowest = min(one.settings.rank for one in usable)
-            route = _sorted([one for one in usable if one.settings.rank == lowest], prefix)[0]
+            lowest = min(way.settings.rank for way in usable)
+            route = _sorted([way for way in usable if way.settings.rank == lowest], prefix)[0]
             permit = await route.gate.take(load(route))
             if route.opens_in() <= 0:
                 return RouteLease(route, permit, route.circuit.enter())
@@ -211,15 +213,15 @@ class Routes:
 
     def _choice(self, avoided: Route | None = None) -> tuple[list[Route], list[Route]]:
         """Routes to probe, and those of the lowest rank that can be used."""
-        there = [one for one in self.all if one.opens_in() <= 0]
+        there = [route for route in self.all if route.opens_in() <= 0]
         if avoided is not None:
-            there = [one for one in there if one is not avoided] or there
+            there = [route for route in there if route is not avoided] or there
         if len(there) > 1:
-            there = [one for one in there if one.gate.held_for <= _LONG_HOLD] or there
-        sound = [one for one in there if not one.circuit.is_open]
-        lowest = min((one.settings.rank for one in sound or there), default=0)
-        to_probe = [one for one in there if one.circuit.is_open and one.settings.rank <= lowest]
-        return to_probe, [one for one in sound if one.settings.rank == lowest]
+            there = [route for route in there if route.gate.held_for <= _LONG_HOLD] or there
+        sound = [route for route in there if not route.circuit.is_open]
+        lowest = min((route.settings.rank for route in sound or there), default=0)
+        to_probe = [route for route in there if route.circuit.is_open and route.settings.rank <= lowest]
+        return to_probe, [route for route in sound if route.settings.rank == lowest]
 
     async def _permit(self, route: Route, load: Load) -> Permit | None:
         """The permit of a gate; None where there are other routes and a better one may have opened before it came."""
@@ -243,8 +245,10 @@ class Routes:
     def _better_in(self, route: Route) -> float | None:
         """Seconds until waiting elsewhere than at this route's gate may be better; None where that is unknown."""
         held = route.gate.held_for > _LONG_HOLD
-        others = [one for one in self.all if one is not route and (held or one.settings.rank < route.settings.rank)]
-        seconds = min((max(one.opens_in(), one.gate.held_for - _LONG_HOLD) for one in others), default=math.inf)
+        others = [
+            other for other in self.all if other is not route and (held or other.settings.rank < route.settings.rank)
+        ]
+        seconds = min((max(other.opens_in(), other.gate.held_for - _LONG_HOLD) for other in others), default=math.inf)
         return None if seconds == math.inf else max(_MIN_SLEEP, seconds)
 
     async def _wait(self) -> None:
@@ -252,7 +256,7 @@ class Routes:
         async with self._line:
             while not any(self._choice()):
                 self._gave_up()
-                seconds = min(one.opens_in() for one in self.all)
+                seconds = min(route.opens_in() for route in self.all)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(None if seconds == math.inf else seconds):
                         await self._changed.wait()

@@ -69,15 +69,17 @@ def rounds_stay(before: str, after: str, begun: Sequence[str]) -> bool:
     if not ("plan" in was and "plan" in now):  # of a placement
         return False
     phases_before, phases_now = _phases(was), _phases(now)
-    if any(one not in phases_before for one in begun) or list(phases_now)[: len(begun)] != list(begun):
+    if any(name not in phases_before for name in begun) or list(phases_now)[: len(begun)] != list(begun):
         return False
-    return _rest(was) == _rest(now) and all(phases_before[one] == phases_now[one] for one in begun)
+    return _rest(was) == _rest(now) and all(phases_before[name] == phases_now[name] for name in begun)
 
 
 def _phases(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What shapes the rounds of each phase, by its name."""
     plan = settings["plan"]
-    return {one.get("name", _DEFAULTS.name): {key: _setting(one, key) for key in _OF_A_PHASE} for one in _tables(plan)}
+    return {
+        phase.get("name", _DEFAULTS.name): {key: _setting(phase, key) for key in _OF_A_PHASE} for phase in _tables(plan)
+    }
 
 
 def _tables(plan: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -88,7 +90,7 @@ def _setting(phase: Mapping[str, Any], key: str) -> Any:
     if key in phase:
         return phase[key]
     default = getattr(_DEFAULTS, key)
-    return [f"{one:g}" for one in default] if isinstance(default, tuple) else default
+    return [f"{bound:g}" for bound in default] if isinstance(default, tuple) else default
 
 
 def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def _goes_on(store: Store, known: KnownCampaign, stored: StoredCampaign) -> bool
     if not stored.calls or campaign.writes:
         return False
     rounds = plans.rounds(store, stored.id)
-    begun = list(dict.fromkeys(one.phase for one in rounds))
+    begun = list(dict.fromkeys(row.phase for row in rounds))
     alike = rounds_stay(stored.settings, campaign.settings, begun)
     if not alike or not _in_rounds(rounds) or _others(store, known):
         return False
@@ -122,7 +124,7 @@ def _goes_on(store: Store, known: KnownCampaign, stored: StoredCampaign) -> bool
 
 
 def _in_rounds(rounds: Sequence[plans.StoredRound]) -> bool:
-    return len(rounds) > 1 or any(not PhaseSettings(one.policy).crosses for one in rounds)
+    return len(rounds) > 1 or any(not PhaseSettings(row.policy).crosses for row in rounds)
 
 
 def _others(store: Store, known: KnownCampaign) -> list[str]:

@@ -86,8 +86,8 @@ class DesignSpace:
             if judges and design.judges and not set(judges) & set(design.judges):
                 continue
             for name, matchups in zip(design.instructions, design.matchups_on(), strict=True):
-                for one in matchups:
-                    rows[models[one.model_a], models[one.model_b], instructions[name]] = None
+                for matchup in matchups:
+                    rows[models[matchup.model_a], models[matchup.model_b], instructions[name]] = None
         return _battles(row for row in rows if row not in barred)
 
     def characters(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -123,9 +123,9 @@ def payable_battles(
     if not any(funds.budgets[name].is_limited for name in judges):
         return len(picks), ""
     count, whose = affordable(
-        ChargedBattles(one, funds.budgets[one.judge], space.characters(one, battles), space.left(one, battles))
-        for one in battle_costs(space.inputs.campaign, funds.calls.values())
-        if one.judge in judges
+        ChargedBattles(cost, funds.budgets[cost.judge], space.characters(cost, battles), space.left(cost, battles))
+        for cost in battle_costs(space.inputs.campaign, funds.calls.values())
+        if cost.judge in judges
     )
     return (len(picks) if count is None else count), whose
 
@@ -149,7 +149,7 @@ def policy_state(
     who = tuple(judges) or space.inputs.campaign.pair_judges
     habits = estimates.judges if estimates is not None else {}
     logits, se = _ratings(space.models, estimates)
-    fixed, shown = _prices(space, [one for one in space.inputs.costs if one.judge in who])
+    fixed, shown = _prices(space, [cost for cost in space.inputs.costs if cost.judge in who])
     return PlanState(
         tuple(space.models[code] for code in kept.tolist()),
         {name: elo[name] for name in space.models if name in elo},
@@ -187,7 +187,7 @@ def _prices(
     for one in costs:
         asked_text = space.lengths.referenced if one.call.needs_reference else space.lengths.instructions
         fixed += one.costs(asked_text)
-    shown = space.lengths.completions * sum(one.nano_a_character for one in costs)
+    shown = space.lengths.completions * sum(cost.nano_a_character for cost in costs)
     return (fixed, shown) if fixed.any() else (None, None)
 
 

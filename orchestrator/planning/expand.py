@@ -73,7 +73,7 @@ def expand(
         of_size = by_size.setdefault(who.shape.size(len(design.models)), [])
         (replayed if who.recording is not None else paired if who.shape.pairwise else of_size).append(who)
     for name, matchups in zip(design.instructions, design.matchups_on(), strict=True):
-        for repeat in range(1, max(one.repeats for one in asked) + 1):
+        for repeat in range(1, max(respondent.repeats for respondent in asked) + 1):
             here = _Repeat(answers, name, *answers.instructions[name], repeat)
             yield from _battles(matchups, here, here.asked(paired), equal_texts, drawn, variants)
             for _, group in sorted(by_size.items()):
@@ -97,7 +97,7 @@ class _Repeat:
 
     def key(self, who: NumberedRespondent, shown: Sequence[Catalogued]) -> bytes:
         """The key of a trial that shows some completions in this order."""
-        return trial_key(who.key, self.instruction_key, [one.key for one in shown], self.number)
+        return trial_key(who.key, self.instruction_key, [text.key for text in shown], self.number)
 
     def trial(self, who: NumberedRespondent, shown: Sequence[Catalogued], battle: Battle | None = None) -> PlannedTrial:
         """That trial."""
@@ -106,7 +106,7 @@ class _Repeat:
             who.protocol,
             who.number,
             self.instruction,
-            tuple(one.number for one in shown),
+            tuple(text.number for text in shown),
             self.number,
             battle,
         )
@@ -173,7 +173,7 @@ def _replayed(
 ) -> Iterator[PlannedTrial]:
     """What is on record of an instruction, as it was shown; nothing is paid for it, so equal texts are kept."""
     answers, name = here.answers, here.name
-    gaps = {(one.model_a, one.model_b): one.gap for one in matchups} if judges else {}
+    gaps = {(matchup.model_a, matchup.model_b): matchup.gap for matchup in matchups} if judges else {}
     for judge in judges:
         assert judge.recording is not None  # or it would be asked
         for models in judge.recording.of(name, here.number, answers):
@@ -201,7 +201,7 @@ def write_round(
     What follows an earlier round is for judges of pairs alone: the others are asked all in the first.
     """
     settings, equal_texts = inputs.campaign, [0]
-    policy = next(one.policy for one in settings.plan.phases if one.name == design.phase)
+    policy = next(phase.policy for phase in settings.plan.phases if phase.name == design.phase)
     asked = [
         NumberedRespondent.of(
             numbers[judge.name],

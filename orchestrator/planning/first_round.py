@@ -71,10 +71,10 @@ def _oversized_battles(inputs: PlanInputs, battles: Sequence[Pick], funds: Funds
 def _on_record(inputs: PlanInputs, rng: np.random.Generator) -> RoundDesign:
     """What was judged elsewhere: every pair, on every instruction that is in the store."""
     campaign, chosen, recordings = inputs.campaign, inputs.models, inputs.recordings.values()
-    judged = {model for one in recordings for model in one.models}
+    judged = {model for recording in recordings for model in recording.models}
     models = tuple(model for model in chosen.names if model in judged)
     without = tuple(ExcludedModel(model, "no judgment on record") for model in chosen.names if model not in judged)
-    there = sorted({name for one in recordings for name in one.texts} & inputs.answers.instructions.keys())
+    there = sorted({name for recording in recordings for name in recording.texts} & inputs.answers.instructions.keys())
     drawn = _sample(campaign, there, "those judged are only", rng)
     met = [Pick(*pair) for pair in sorted(judged_pairs(recordings)) if set(pair) <= set(models)]
     design = crossed_design(met, chosen.elo, drawn, models, campaign.plan.phases[0].name)
@@ -137,7 +137,7 @@ def draw_instructions(
             )
     drawn = _sample(campaign, names, only, rng)
     long = oversized_texts(drawn, models, answers, inputs.lengths, funds)
-    without = {one.instruction for one in long}
+    without = {text.instruction for text in long}
     kept = tuple(name for name in drawn if name not in without)
     return (kept, long) if kept else (drawn, ())
 
@@ -154,7 +154,7 @@ def _sample(campaign: CampaignSettings, names: Sequence[str], only: str, rng: np
 
 def needs_other_judges(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, float]) -> bool:
     """Whether a later phase chooses by gaps that only verdicts give: each judge's are then by those of the others."""
-    return phase.needs_elo and any(one not in known for one in models)
+    return phase.needs_elo and any(model not in known for model in models)
 
 
 def refuse_phases(campaign: CampaignSettings, models: Sequence[str], elo: Mapping[str, float]) -> None:
@@ -183,14 +183,17 @@ def _replayed(inputs: PlanInputs, design: RoundDesign) -> tuple[Replayed, ...]:
     """What a design takes of judgments on record; InputError where it takes none and asks nobody."""
     campaign, recordings, plan = inputs.campaign, inputs.recordings, inputs.campaign.plan
     taken = tuple(
-        replay_summary(recordings[one.name], design, inputs.answers, one.repeats or plan.repeats, plan.phases[0].policy)
-        for one in campaign.judges
-        if one.name in recordings
+        replay_summary(
+            recordings[judge.name], design, inputs.answers, judge.repeats or plan.repeats, plan.phases[0].policy
+        )
+        for judge in campaign.judges
+        if judge.name in recordings
     )
-    if len(taken) == len(campaign.judges) and not any(one.trials for one in taken):
+    if len(taken) == len(campaign.judges) and not any(recording.trials for recording in taken):
         raise InputError(
-            f"{campaign.path}: none of the {sum(one.rows for one in taken)} judgments on record is of completions, "
-            "matchups and repeats of this campaign: models and instructions need the same names in all tables"
+            f"{campaign.path}: none of the {sum(recording.rows for recording in taken)} judgments on record is of "
+            "completions, matchups and repeats of this campaign: models and instructions need the same "
+            "names in all tables"
         )
     return taken
 

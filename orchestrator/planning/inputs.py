@@ -78,7 +78,7 @@ def read_inputs(
         selected = select_models(campaign, there) if models is None else SelectedModels(tuple(models), {})
         answers = plans.catalogue(store, selected.names, campaign.plan.variants)
     lengths = text_lengths(store)
-    expected = [CallCost(one.judge, one.price) for one in funds.calls.values()]
+    expected = [CallCost(cost.judge, cost.price) for cost in funds.calls.values()]
     settled: Mapping[str, SettledPairs] = {}
     if funds.limited and (may_be_oversized(lengths, funds) if battles is not None else campaign.in_rounds):
         pairs = settled_pairs(store, set(known.numbers.values()))

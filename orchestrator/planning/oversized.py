@@ -118,9 +118,9 @@ def oversized_battles(
     """The same of battles that were chosen, by their row: both texts are shown. What was judged is not left out."""
     if not may_be_oversized(lengths, funds):
         return {}
-    names = [str(one.instruction) for one in battles]
+    names = [str(battle.instruction) for battle in battles]
     numbers = [answers.instructions[name][0] for name in names]
-    pairs = [(one.model_a, one.model_b) for one in battles]
+    pairs = [(battle.model_a, battle.model_b) for battle in battles]
     sides = np.array(
         [[answers.completions[model, name].number for model in pair] for pair, name in zip(pairs, names, strict=True)]
     ).reshape(-1, 2)

@@ -40,10 +40,10 @@ def pilot_trials(store: Store, planned: PlannedCampaign, number: int, *, seed: i
         for respondent, judge in sorted(planned.judges.items())
         if judge.recorded is None
     }
-    pairs = [one for one in lacking if planned.judges[one].shape.pairwise]
+    pairs = [number for number in lacking if planned.judges[number].shape.pairwise]
     rng = np.random.default_rng(seed)
     found: list[int] = []
-    for group in (pairs, *([one] for one in lacking if one not in pairs)):
+    for group in (pairs, *([number] for number in lacking if number not in pairs)):
         of = (rows["repeat"] == 1) & np.isin(rows["respondent"], group)
         units = np.column_stack([rows[name][of] for name in ("instruction", "model_a", "model_b")])
         if group is not pairs:
@@ -75,7 +75,7 @@ def _taken(
     distinct, group = np.unique(units, axis=0, return_inverse=True)
     by_unit = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=len(distinct)))
-    left = {one: lacking[one] for one in np.unique(respondents).tolist()}
+    left = {number: lacking[number] for number in np.unique(respondents).tolist()}
     found: list[int] = []
     for place in _drawn(distinct, rng):
         wants = {one for one, count in left.items() if count > 0}

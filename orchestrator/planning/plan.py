@@ -82,7 +82,7 @@ def plan_campaign(
         for row in plans.rounds(store, number)
     )
     by_number = {numbers[judge.name]: judge for judge in campaign.judges}
-    trials, equal = sum(one.trials for one in rounds), sum(one.equal_texts for one in rounds)
+    trials, equal = sum(round_.trials for round_ in rounds), sum(round_.equal_texts for round_ in rounds)
     return PlannedCampaign(number, by_number, rounds[0].design, trials, equal, rounds)
 
 

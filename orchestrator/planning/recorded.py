@@ -94,9 +94,9 @@ def judged_pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
     """Every pair of models that was judged, in canonical order."""
     return {
         (min(shown), max(shown))
-        for one in recordings
-        if one.shape.pairwise
-        for rows in one.texts.values()
+        for recording in recordings
+        if recording.shape.pairwise
+        for rows in recording.texts.values()
         for shown, _ in rows
     }
 
@@ -107,7 +107,7 @@ def replay_summary(
     """What a plan takes of one judge's judgments, and what it misses there."""
     trials = missing = one_order = 0
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
-        wanted = {(one.model_a, one.model_b) for one in matchups}
+        wanted = {(matchup.model_a, matchup.model_b) for matchup in matchups}
         designed = recording.shape.trials(len(chosen.models), len(wanted))
         for repeat in range(1, repeats + 1):
             there = list(recording.of(name, repeat, answers))
@@ -124,7 +124,7 @@ def recorded_texts(
 ) -> Mapping[str, str]:
     """What recorded judges said, by the hexadecimal key of the trial; `judges` of whom it is wanted."""
     recordings = read_recordings(campaign, [judge for judge, _ in judges])
-    models = {model for one in recordings.values() for model in one.models}
+    models = {model for recording in recordings.values() for model in recording.models}
     answers = plans.catalogue(store, sorted(models)) if recordings else Catalogue({}, {}, {})
     found = {}
     for judge, respondent in judges:

@@ -65,7 +65,7 @@ class Rounds:
         self.stopped, self.short = analysis.stop, False
         chosen = self._choose(analysis) if analysis.stop is None else None
         if chosen is None and self.stopped is None:
-            many = sum(one.design.size for one in self.planned.rounds)
+            many = sum(planned.design.size for planned in self.planned.rounds)
             self.stopped = f"all {many:,} battles of the plan are judged"
             analysis = replace(analysis, stop=self.stopped)
         self._keep(analysis, settled)
@@ -128,8 +128,8 @@ class Rounds:
 
     def _done(self, phase: PhaseSettings, group: Sequence[str]) -> int:
         """Battles planned in a phase so far, for some judges where each has its own."""
-        mine = [one.design for one in self.planned.rounds if one.phase == phase.name]
-        return sum(one.size for one in mine if not group or set(group) & set(one.judges))
+        mine = [planned.design for planned in self.planned.rounds if planned.phase == phase.name]
+        return sum(design.size for design in mine if not group or set(group) & set(design.judges))
 
     def _is_done(self, phase: PhaseSettings, group: Sequence[str]) -> bool:
         done = self._done(phase, group)
@@ -151,7 +151,7 @@ class Rounds:
         models = tuple(name for name in space.models if name in elo) if group else space.models
         if len(models) < 2:
             return None
-        asked = space.asked((one.design for one in self.planned.rounds), group)
+        asked = space.asked((planned.design for planned in self.planned.rounds), group)
         funds = self._funds()
         who, whose = _able(space, tuple(group) or self._campaign.pair_judges, asked, funds)
         while who:
@@ -165,10 +165,10 @@ class Rounds:
             # as many as the budgets cover, so that none is left half judged
             count, whose = payable_battles(space, picks, who, funds)
             if count or not picks:
-                drawn = {one.instruction for one in picks[:count]}
-                on = [one for one in space.instructions if one in drawn]
+                drawn = {pick.instruction for pick in picks[:count]}
+                on = [instruction for instruction in space.instructions if instruction in drawn]
                 return self._design(battle_design(picks[:count], elo, on, models, phase.name), who)
-            who = tuple(name for name in who if all(one.whose != whose for one in funds.budgets[name].accounts))
+            who = tuple(name for name in who if all(account.whose != whose for account in funds.budgets[name].accounts))
         self.stopped = f"{whose} covers no further battle"
         self.short = phase.battles is not None or phase.crosses
         return None
@@ -207,12 +207,12 @@ def _able(
 ) -> tuple[tuple[str, ...], str]:
     """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
     poor = {}
-    for one in battle_costs(space.inputs.campaign, funds.calls.values()):
-        if one.judge in names:
-            usual = np.array([space.characters(one, asked).mean() if len(asked) else 0.0])
-            count, whose = affordable([ChargedBattles(one, funds.budgets[one.judge], usual, np.ones(1))])
+    for cost in battle_costs(space.inputs.campaign, funds.calls.values()):
+        if cost.judge in names:
+            usual = np.array([space.characters(cost, asked).mean() if len(asked) else 0.0])
+            count, whose = affordable([ChargedBattles(cost, funds.budgets[cost.judge], usual, np.ones(1))])
             if count == 0:
-                poor[one.judge] = whose
+                poor[cost.judge] = whose
     return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")
 
 

@@ -67,7 +67,7 @@ class Shard:
 
 def _numbers(text: str, option: str) -> tuple[int, int]:
     found = _WRITTEN.fullmatch(text)
-    number, of = (int(one) for one in found.groups()) if found else (0, 0)
+    number, of = (int(digits) for digits in found.groups()) if found else (0, 0)
     if not 1 <= number <= of:
         raise InputError(f"{option} {text}: give a part and the number of parts, such as 3/8")
     return number, of

@@ -64,7 +64,7 @@ def ending_of(
 
 async def wait_for_any(*events: asyncio.Event) -> None:
     """Wait until one of some events is set."""
-    reasons = [asyncio.ensure_future(one.wait()) for one in events]
+    reasons = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
     finally:

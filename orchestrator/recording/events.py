@@ -159,7 +159,7 @@ class Events:
                 self._drop(observer, error)
 
     def _drop(self, observer: Observer, error: Exception) -> None:
-        self._observers = tuple(one for one in self._observers if one is not observer)
+        self._observers = tuple(known for known in self._observers if known is not observer)
         self.active = bool(self._observers)
         if self._warn is not None:
             name = getattr(observer, "__qualname__", type(observer).__qualname__)

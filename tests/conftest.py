@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import settings
 from ry import Client
 
+from tests.demo import DEMO
 from tests.processes import restore_signals, still_running
 from venire.arena.clock import Clock
 from venire.embedded import embedded_provider
@@ -31,8 +33,12 @@ from venire.storage.care import offline
 from venire.storage.store import connection, opening
 from venire.storage.store.files import log_path, make_private
 from venire.storage.store.opening import open_store
+from venire.storage.transfer import importing
+from venire.storage.transfer.formats import tables
 
 MAKE_DATABASE = connection.make_database
+COPIED: set[str] = set()
+"""Identities of the stores that new ones are copies of."""
 
 # A test that needs more examples says so itself; `make test-slow` tries all the others with many.
 settings.register_profile("venire", max_examples=40, deadline=None)
@@ -113,26 +119,20 @@ def one_thread_a_store() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def new_stores_are_copies(one_thread_a_store: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A new store is a copy of one that was migrated once, with its own identity and dates.
+def empty_store(one_thread_a_store: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
+    """A new store is a copy of this one, which was migrated once, with its own identity and dates.
 
     Ten migrations take 70 ms, and thousands of tests make a store; `migrated_stores` goes the product's way.
     """
     path = tmp_path_factory.mktemp("template") / "template.duckdb"
     with open_store(path) as store:
-        store_id = store.rows("read_store")[0][1]
+        COPIED.add(store.rows("read_store")[0][1])
     template = path.read_bytes()
-    make_database, migrate = connection.make_database, opening.migrate
-
-    def copy(path: Path, opened: duckdb.DuckDBPyConnection | None = None, *, block_bytes: int = 0) -> None:
-        if block_bytes or path.exists():
-            make_database(path, opened, block_bytes=block_bytes)
-        else:
-            make_private(path, template)
+    migrate = opening.migrate
 
     def renew(opened: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
         migrate(opened, path, clock)
-        if connection.fetch(opened, "read_store", {})[0][1] == store_id:
+        if connection.fetch(opened, "read_store", {})[0][1] in COPIED:
             make_private(log_path(path))
             opened.begin()
             opened.execute("update store set store_id = gen_random_uuid(), created_at = $1", [clock.wall()])
@@ -140,10 +140,38 @@ def new_stores_are_copies(one_thread_a_store: None, tmp_path_factory: pytest.Tem
             opened.commit()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(offline, "make_database", make_database)  # also where it is first imported by a test
-        patch.setattr(connection, "make_database", copy)
+        patch.setattr(offline, "make_database", MAKE_DATABASE)  # also where it is first imported by a test
+        patch.setattr(connection, "make_database", partial(copied, template))
         patch.setattr(opening, "migrate", renew)
-        yield
+        yield template
+
+
+def copied(
+    template: bytes, path: Path, opened: duckdb.DuckDBPyConnection | None = None, *, block_bytes: int = 0
+) -> None:
+    """As `make_database`, of a new file with blocks of the usual size."""
+    if block_bytes or path.exists():
+        MAKE_DATABASE(path, opened, block_bytes=block_bytes)
+    else:
+        make_private(path, template)
+
+
+@pytest.fixture(scope="session")
+def store_of_demo(empty_store: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The empty store with the demo's tables in it."""
+    path = tmp_path_factory.mktemp("template") / "demo.duckdb"
+    with open_store(path) as store:
+        COPIED.add(store.rows("read_store")[0][1])
+        importing.add_file(store, DEMO / "instructions.jsonl", "instructions", {})
+        importing.add_file(store, DEMO / "completions.jsonl", "completions", {})
+        importing.add(store, tables.read(DEMO / "elo.csv", "elo", {}))
+    return path.read_bytes()
+
+
+@pytest.fixture
+def demo_is_imported(store_of_demo: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new store holds the demo's tables, for campaigns about them: to read them in takes a tenth of a run."""
+    monkeypatch.setattr(connection, "make_database", partial(copied, store_of_demo))
 
 
 @pytest.fixture

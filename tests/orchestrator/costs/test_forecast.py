@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.stores import open_with
 from venire.arena.budgets import Amount, BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -34,7 +35,6 @@ from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.plans import plans, trial_states
 from venire.storage.plans.usage import OnRecord, on_record
-from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
@@ -51,10 +51,10 @@ TEXTS = 20 + 150 + 250
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "c.duckdb") as opened:
-        importing.add(opened, [Instruction(name, (name * 8,)) for name in ("q1", "q2")])
-        importing.add(opened, [Completion("ash", name, name + "a" * 148) for name in ("q1", "q2")])
-        importing.add(opened, [Completion("birch", name, name + "b" * 248) for name in ("q1", "q2")])
+    questions = [Instruction(name, (name * 8,)) for name in ("q1", "q2")]
+    answers = [Completion("ash", name, name + "a" * 148) for name in ("q1", "q2")]
+    answers += [Completion("birch", name, name + "b" * 248) for name in ("q1", "q2")]
+    with open_with(tmp_path / "c.duckdb", questions, answers) as opened:
         yield opened
 
 
@@ -199,12 +199,13 @@ RESERVED = 500_000
 @pytest.fixture
 def unlike(tmp_path: Path) -> Iterator[Store]:
     """A store with forty instructions of unlike lengths, each answered by two models."""
-    with open_store(tmp_path / "unlike.duckdb") as opened:
-        names = [f"q{n:02}" for n in range(40)]
-        importing.add(opened, [Instruction(name, (name * (10 + 5 * (n % 7)),)) for n, name in enumerate(names)])
-        for model in ("ash", "birch"):
-            texts = [Completion(model, name, model * (200 + 100 * (n % 5))) for n, name in enumerate(names)]
-            importing.add(opened, texts)
+    names = [f"q{n:02}" for n in range(40)]
+    questions = [Instruction(name, (name * (10 + 5 * (n % 7)),)) for n, name in enumerate(names)]
+    ash, birch = (
+        [Completion(model, name, model * (200 + 100 * (n % 5))) for n, name in enumerate(names)]
+        for model in ("ash", "birch")
+    )
+    with open_with(tmp_path / "unlike.duckdb", questions, ash, birch) as opened:
         yield opened
 
 

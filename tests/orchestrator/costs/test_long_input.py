@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from tests.parameters import slow_after
+from tests.stores import open_with
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -37,9 +38,7 @@ from venire.orchestrator.run.reparse import reparse
 from venire.orchestrator.run.run_setup import RunSetup
 from venire.storage.care.checking import check
 from venire.storage.read.judge_quality import LongInput, long_input
-from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
-from venire.storage.transfer import importing
 
 PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
 SENTENCE = "This answer says the same thing once more, and then again. "
@@ -96,12 +95,9 @@ def campaign(one: JudgeSettings) -> CampaignSettings:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "c.duckdb", clock=VirtualClock()) as opened:
-        importing.add(opened, [Instruction(name, (f"Question {name}?",)) for name in LENGTHS])
-        importing.add(
-            opened,
-            [Completion(m, name, f"{m}: {SENTENCE * n}") for name, each in LENGTHS.items() for m, n in each.items()],
-        )
+    questions = [Instruction(name, (f"Question {name}?",)) for name in LENGTHS]
+    answers = [Completion(m, name, f"{m}: {SENTENCE * n}") for name, each in LENGTHS.items() for m, n in each.items()]
+    with open_with(tmp_path / "c.duckdb", questions, answers, clock=VirtualClock()) as opened:
         yield opened
 
 

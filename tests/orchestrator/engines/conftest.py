@@ -92,7 +92,7 @@ class HereCrew:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
+def write(demo_is_imported: None, tmp_path: Path) -> Callable[..., Path]:
     """Writes a campaign of one simulated judge on the demo's texts: 15 matchups, both orders."""
 
     def written(name: str = "campaign", *, instructions: int = 2, judge: str = "", more: str = "") -> Path:

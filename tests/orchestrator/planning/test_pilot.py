@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.stores import open_with
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -26,19 +27,17 @@ from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.storage.plans import trial_states
-from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
-from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar", "dogwood")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "c.duckdb") as opened:
-        names = [f"q{n:02}" for n in range(12)]
-        importing.add(opened, [Instruction(name, (f"Say {name}.",)) for name in names])
-        importing.add(opened, [Completion(model, name, model + name) for model in MODELS for name in names])
+    names = [f"q{n:02}" for n in range(12)]
+    questions = [Instruction(name, (f"Say {name}.",)) for name in names]
+    answers = [Completion(model, name, model + name) for model in MODELS for name in names]
+    with open_with(tmp_path / "c.duckdb", questions, answers) as opened:
         yield opened
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.stores import open_with
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -354,10 +355,10 @@ def test_neither_the_order_of_judges_nor_that_of_models_changes_the_set_of_trial
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "c.duckdb") as opened:
-        importing.add(opened, [Instruction(name, (f"What of {name}?",)) for name in NAMES])
-        importing.add(opened, [Completion(m, i, f"{m} says this of {i}") for m in MODELS for i in NAMES])
-        importing.add(opened, [Rating(model, 1000.0 + 100 * n) for n, model in enumerate(MODELS)])
+    questions = [Instruction(name, (f"What of {name}?",)) for name in NAMES]
+    answers = [Completion(m, i, f"{m} says this of {i}") for m in MODELS for i in NAMES]
+    ratings = [Rating(model, 1000.0 + 100 * n) for n, model in enumerate(MODELS)]
+    with open_with(tmp_path / "c.duckdb", questions, answers, ratings) as opened:
         yield opened
 
 

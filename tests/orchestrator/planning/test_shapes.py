@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from tests.parameters import slow_after
+from tests.stores import open_with
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -103,9 +104,9 @@ def campaign(*judges: JudgeSettings, contestants: tuple[JudgeSettings, ...] = ()
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "c.duckdb", clock=VirtualClock()) as opened:
-        importing.add(opened, [Instruction(name, (f"Question {name}?",), f"Answer {name}.") for name in NAMES])
-        importing.add(opened, [Completion(m, name, f"{m} says {name}") for m in MODELS for name in NAMES])
+    questions = [Instruction(name, (f"Question {name}?",), f"Answer {name}.") for name in NAMES]
+    answers = [Completion(m, name, f"{m} says {name}") for m in MODELS for name in NAMES]
+    with open_with(tmp_path / "c.duckdb", questions, answers, clock=VirtualClock()) as opened:
         yield opened
 
 

@@ -193,7 +193,7 @@ class Waves:
 
 
 @pytest.fixture
-def waves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waves]:
+def waves(demo_is_imported: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waves]:
     """Campaigns in a folder of the test's own."""
     content = OpenAIForm.content
 

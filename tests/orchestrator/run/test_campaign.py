@@ -16,6 +16,7 @@ import orjson
 import pytest
 
 from tests.parameters import slow_after
+from tests.stores import open_with
 from venire.arena.battles import Statistics
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
@@ -88,22 +89,12 @@ def judge(name: str, **lane: Any) -> JudgeSettings:
     return JudgeSettings(name, name, "two-stage", options, replace(settings, **lane), PRICE)
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A store of instructions, completions and ratings, made once."""
-    path = tmp_path_factory.mktemp("texts") / "c.duckdb"
-    with open_store(path, clock=VirtualClock()) as opened:
-        importing.add(opened, [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)])
-        importing.add(opened, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
-        importing.add(opened, [Rating(model, 1000.0 + n) for n, model in enumerate(MODELS)])
-    return path.read_bytes()
-
-
 @pytest.fixture
-def store(tmp_path: Path, texts: bytes) -> Iterator[Store]:
-    path = tmp_path / "c.duckdb"
-    path.write_bytes(texts)
-    with open_store(path, clock=VirtualClock()) as opened:
+def store(tmp_path: Path) -> Iterator[Store]:
+    questions = [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)]
+    answers = [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)]
+    ratings = [Rating(model, 1000.0 + n) for n, model in enumerate(MODELS)]
+    with open_with(tmp_path / "c.duckdb", questions, answers, ratings, clock=VirtualClock()) as opened:
         yield opened
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.stores import open_with
 from venire.arena.budgets import BudgetSettings
 from venire.arena.campaigns import (
     CampaignSettings,
@@ -33,9 +34,7 @@ from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import Reread, reparse
 from venire.orchestrator.run.run_setup import RunSetup
 from venire.storage.read import frames
-from venire.storage.store.opening import open_store
 from venire.storage.store.store import Commit, Store
-from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar")
 INSTRUCTIONS = 8
@@ -114,10 +113,10 @@ def campaign(*judges: str, name: str = "c", budget: BudgetSettings | None = None
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "c.duckdb", clock=VirtualClock()) as opened:
-        importing.add(opened, [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)])
-        importing.add(opened, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
-        importing.add(opened, [Rating(model, 1000.0 + n) for n, model in enumerate(MODELS)])
+    questions = [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)]
+    answers = [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)]
+    ratings = [Rating(model, 1000.0 + n) for n, model in enumerate(MODELS)]
+    with open_with(tmp_path / "c.duckdb", questions, answers, ratings, clock=VirtualClock()) as opened:
         yield opened
 
 

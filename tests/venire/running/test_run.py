@@ -190,6 +190,7 @@ def test_a_model_that_the_endpoint_does_not_have_closes_the_lane_with_1(
         assert len(server.ledger.entries) < 60
 
 
+@pytest.mark.usefixtures("migrated_stores")  # whose tables are not the demo's
 def test_a_battle_of_equal_texts_is_left_out_and_counted(venire: Venire, write_campaign: Write, folder: Path) -> None:
     table = folder / "completions.jsonl"
     lines = table.read_text(encoding="utf-8").splitlines()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from venire.arena.records import Origin
+from venire.arena.wording import few
 from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.people_agreement import JudgeAndPeople, PeopleAgreement
 from venire.ratings.data.result import Record, record_of
@@ -16,7 +17,7 @@ from venire.ratings.methods.findings import MethodNotes
 from venire.ratings.peers.peer_evaluation import PeerEvaluation, PeerRow
 from venire.reports.figures import FigureResults
 from venire.reports.json_values import OPTIONAL, flat_values, json_values
-from venire.reports.wording import coins_text, open_intervals_text, pairs_asked_text
+from venire.reports.wording import coins_text, counted, open_intervals_text, pairs_asked_text
 from venire.storage.transfer.formats.source import ImportReading, TableReading
 
 
@@ -204,6 +205,21 @@ class Diagnostics:
         return pairs_asked_text(pairs.asked, pairs.possible, pairs.coverage, self.fits)
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What a reader must know of the ratings and of their intervals, in sentences, each once."""
+        reasons = (fit.get("errors_reason") for fit in self.fits)
+        every = (self.open_intervals_text, self.pairs_asked_text, *self.notes, *reasons)
+        return tuple(dict.fromkeys(text for text in every if text))
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """What of the verdicts was left out or weighed, as it was asked for, in sentences."""
+        own, weights = self.counts.own_left_out, self.counts.judge_weights
+        texts = [f"{counted(own, 'verdict')} of judges on themselves were left out"] if own else []
+        weighed = few([f"{name} {weight:g}" for name, weight in weights.items()]) if weights else ""
+        return (*texts, *([f"judges weigh {weighed}"] if weighed else []))
+
+    @property
     def unbounded_text(self) -> str | None:
         """What is said of coefficients of agreement with people that have no interval; None where all have one."""
         found = self.people_agreement
@@ -212,6 +228,15 @@ class Diagnostics:
         each = [one.kappa for one in (*found.judges, *found.annotators, *([found.together] if found.together else ()))]
         unbounded = any(one.value is not None and None in (one.lo, one.hi) for one in (*each, found.alpha, found.among))
         return _UNBOUNDED if unbounded else None
+
+    @property
+    def people_document(self) -> dict[str, Any]:
+        """People's votes, and how far judges and they agree, as plain JSON values."""
+        people = json_values(self.people) if self.people is not None else {}
+        return {
+            **people,
+            **(self._people_agreement(self.people_agreement) if self.people_agreement is not None else {}),
+        }
 
     def to_json(self, verdicts: str | None) -> dict[str, Any]:
         """The diagnostics as plain JSON values; `verdicts` is the origin of the verdicts."""
@@ -236,9 +261,8 @@ class Diagnostics:
                 "elo_from_consistency",
                 [{**json_values(one), "verdicts": verdicts} for one in self.elo_from_consistency],
             )
-        people = json_values(self.people) if self.people is not None else {}
         if self.people_agreement is not None:
-            yield "people", {**people, **self._people_agreement(self.people_agreement)}
+            yield "people", self.people_document
         if self.coins:
             yield "coins", {"judges": json_values(self.coins), "says": self.coins_text}
         if self.peers is not None:
@@ -248,7 +272,7 @@ class Diagnostics:
         if self.reference is not None:
             yield "reference", json_values(self.reference)
         if self.people is not None and self.people_agreement is None:
-            yield "people", people
+            yield "people", self.people_document
         if self.remarks and not of_method:
             yield "notes", list(self.notes)
         yield from json_values(self.figures).items()

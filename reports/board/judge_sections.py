@@ -7,8 +7,6 @@ from dataclasses import replace
 from math import isfinite
 
 from venire.arena.wording import few, interval_text
-from venire.ratings.agreement.chance_corrected import Coefficient
-from venire.ratings.agreement.people_agreement import JudgeAndPeople, PeopleAgreement
 from venire.ratings.data.statistics import FEWEST_FOR_CORRELATION
 from venire.ratings.methods.findings import (
     DroppedJudges,
@@ -17,11 +15,8 @@ from venire.ratings.methods.findings import (
 from venire.ratings.peers.peer_evaluation import PeerEvaluation, SelfPeerGap
 from venire.ratings.peers.self_preference import SelfPreferenceOdds
 from venire.ratings.soft_elo.cross_validation import NearestWay
-from venire.reports.board.diagnostics import (
-    Diagnostics,
-    PeopleVotes,
-)
 from venire.reports.board.record import BoardRecord
+from venire.reports.documents.people import people_blocks
 from venire.reports.sections import Block, Column, Gap, Paragraph, TextTable, columns_of, faint, known
 from venire.reports.wording import counted
 
@@ -42,7 +37,8 @@ def judge_sections(board: BoardRecord) -> Iterator[Block]:
     facts = board.diagnostics
     yield from _consistency_sections(board)
     if facts.people is not None:
-        yield from people_sections(facts, facts.people)
+        yield Gap()
+        yield from people_blocks(facts.people_document, f"Judges and people   votes: {facts.people.origin.value}")
     if (by_people := facts.finding(SoftEloByPeople)) is not None:
         yield from _left_out_sections(by_people)
     yield from _prediction_sections(board)
@@ -147,70 +143,6 @@ def _errors_where_they_fit(columns: Sequence[Column]) -> list[Column]:
 def _corrected(corrected: float | None, plain: float | None) -> str:
     """A score without what few instructions add, as its interval is about it, within the scale."""
     return to_three_places(plain if corrected is None else min(max(corrected, 0.0), 1.0))
-
-
-def people_sections(facts: Diagnostics, people: PeopleVotes) -> Iterator[Block]:
-    """How judges and people agree on the battles that both saw, and people among themselves."""
-    found = facts.people_agreement
-    judges = [one for one in (found.judges if found is not None else ()) if one.votes][:_MAX_JUDGES]
-    yield Gap()
-    if found is None:
-        yield faint(_people_line(people))
-        return
-    if not judges:
-        yield Paragraph(f"{_people_line(people)}: on none of the battles that were judged")
-        return
-    head = ["battles", "votes", "same winner", "95 %", "kappa", "95 %"]
-    rows = [_beside(one.judge, one) for one in judges]
-    yield _known_table(["judge", *head], rows, f"Judges and people   votes: {people.origin.value}")
-    if found.together is not None:
-        each = [_beside(one.judge, one) for one in found.annotators] if len(found.annotators) > 2 else []
-        rows = [*each, _beside("one beside another", found.together)]
-        yield Gap()
-        head[1] = "vote pairs"
-        title = f"People and one another   votes: {people.origin.value}"
-        yield _known_table(["annotator", *head], rows, title)
-    yield faint(_people_line(people) + _alphas(found))
-    if (unbounded := facts.unbounded_text) is not None:
-        yield Paragraph(f"note: {unbounded}")
-
-
-def _known_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> TextTable:
-    """A table without the columns in which no cell is known."""
-    return TextTable(known(columns_of(head, rows)), title)
-
-
-def _beside(name: str, one: JudgeAndPeople) -> list[str]:
-    """A judge or an annotator beside people's votes: a row of cells."""
-    return [
-        name,
-        f"{one.battles}",
-        f"{one.votes}",
-        _share(one.agreement),
-        interval_text(one.agreement_lo, one.agreement_hi, ".2f"),
-        to_three_places(one.kappa.value),
-        interval_text(one.kappa.lo, one.kappa.hi, ".2f"),
-    ]
-
-
-def _people_line(people: PeopleVotes) -> str:
-    count = people.annotators
-    return f"{people.name}: {people.votes:,} votes of {count:,} annotator{'' if count == 1 else 's'}"
-
-
-def _alphas(found: PeopleAgreement) -> str:
-    """Krippendorff's alpha of judges and people together, and of people alone, where known."""
-    alphas = [
-        f"{name} {alpha.value:.2f}{_span_of(alpha)}"
-        for alpha, name in ((found.alpha, "judges and people"), (found.among, "people alone"))
-        if alpha.value is not None
-    ]
-    return f"; Krippendorff's alpha: {', '.join(alphas)}" if alphas else ""
-
-
-def _span_of(coefficient: Coefficient) -> str:
-    between = interval_text(coefficient.lo, coefficient.hi, ".2f")
-    return f" ({between})" if between else ""
 
 
 _SIGNALS = {"hard": "hard", "scaled_hard": "scaled", "smoothed": "smoothed", "soft": "soft"}

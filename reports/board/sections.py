@@ -103,10 +103,8 @@ def _doubt_sections(board: BoardRecord) -> Iterator[Block]:
     if facts.estimand is not None:
         yield faint(f"{percent(facts.level)} intervals: {facts.estimand}")
     yield from method_note_sections(facts)
-    fits = dict.fromkeys(fit.get("errors_reason") for fit in facts.fits)
-    for note in [facts.open_intervals_text, facts.pairs_asked_text, *facts.notes, *fits]:
-        if note:
-            yield Paragraph(f"note: {note}")
+    for note in facts.doubts:
+        yield Paragraph(f"note: {note}")
     for reason in dict.fromkeys(facts.no_estimate.values()):
         names = [name for name, why in facts.no_estimate.items() if why == reason]
         yield Paragraph(f"no rating: {few(names)}: {reason}")
@@ -250,10 +248,7 @@ def _signed(value: float | None) -> str:
 
 def method_note_sections(facts: Diagnostics) -> Iterator[Block]:
     """The lines that a board's diagnostics ask for, as far as its method made them."""
-    if facts.counts.own_left_out is not None:
-        yield faint(f"left out: {facts.counts.own_left_out} verdicts of judges on themselves")
-    if weights := facts.counts.judge_weights:
-        yield faint(f"weights: {few([f'{name} {weight:g}' for name, weight in weights.items()])}")
+    yield from map(faint, facts.selection)
     if (order := facts.finding(ContradictedVotes)) is not None:
         yield from _order_sections(order)
     if (sign := facts.finding(AbilitySign)) is not None and sign.sign.startswith("undecided"):

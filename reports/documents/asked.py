@@ -55,14 +55,10 @@ def _word(value: Any) -> str:
 def board_notes(board: Board) -> list[str]:
     """What the diagnostics of a board say that its tables do not: doubts, errors, what was left out."""
     facts = board.diagnostics
-    found = [facts.open_intervals_text, facts.pairs_asked_text, *facts.notes]
-    found += [fit.get("errors_reason") for fit in facts.fits]
+    found = list(facts.doubts)
     if facts.bootstrap.replicates:
         found.append(f"intervals are by {counted(facts.bootstrap.replicates, 'bootstrap replicate')}")
-    if facts.counts.own_left_out:
-        found.append(f"{counted(facts.counts.own_left_out, 'verdict')} of judges on themselves were left out")
-    if weights := facts.counts.judge_weights:
-        found.append(f"judges weigh {few([f'{name} {weight:g}' for name, weight in weights.items()], _MAX_NAMED)}")
+    found += facts.selection
     if (left_out := facts.finding(DroppedJudges)) is not None:
         found += [f"left out: {one.judge}: {one.reason}" for one in left_out.dropped[:_MAX_NAMED]]
     if (by_people := facts.finding(SoftEloByPeople)) is not None and by_people.conformal is not None:
@@ -73,7 +69,7 @@ def board_notes(board: Board) -> list[str]:
         found.append(_agreement(facts.agreement))
     elif facts.agreement_reason and any(row.reference is not None for row in board.models):
         found.append(f"no agreement with the ratings known before is given: {facts.agreement_reason}")
-    return list(dict.fromkeys(one for one in found if one))
+    return list(dict.fromkeys(found))
 
 
 def _effect(one: CovariateEffect) -> str:

@@ -1,4 +1,4 @@
-"""How far judges agree with people, as pages and reports show it: sections from a board's document."""
+"""How far judges agree with people, as screens, pages and reports show it: sections from a board's document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def intervals_below(
     return [interval_text(row.get(lo), row.get(hi), write) for row in rows]
 
 
-def people_blocks(people: Mapping[str, Any] | None) -> Iterator[Block]:
+def people_blocks(people: Mapping[str, Any] | None, title: str | None = None) -> Iterator[Block]:
     """How far judges agree with people, and people with one another, from the diagnostics of a board's document."""
     if not people:
         return
@@ -49,6 +49,7 @@ def people_blocks(people: Mapping[str, Any] | None) -> Iterator[Block]:
                 "kappa", [number(kappa.get("value"), 3) for kappa in kappas], below=intervals_below(kappas, "lo", "hi")
             ),
         ],
+        title,
         label="Agreement with people",
     )
     note = people.get("note") or ""

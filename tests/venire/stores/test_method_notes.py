@@ -53,8 +53,8 @@ def test_what_a_method_found_is_a_line(finding: object, told: str) -> None:
 
 def test_verdicts_left_out_and_weights_are_a_line() -> None:
     assert said() == ""
-    assert said(own_left_out=12) == "left out: 12 verdicts of judges on themselves\n"
-    assert said(judge_weights={"ann": 0.5, "bob": 0.0}) == "weights: ann 0.5, bob 0\n"
+    assert said(own_left_out=12) == "12 verdicts of judges on themselves were left out\n"
+    assert said(judge_weights={"ann": 0.5, "bob": 0.0}) == "judges weigh ann 0.5, bob 0\n"
 
 
 def test_five_judges_left_out_are_named_and_the_others_counted() -> None:

@@ -126,6 +126,7 @@ def money(store: Path) -> tuple[int, int]:
     return nano, unanswered
 
 
+@pytest.mark.usefixtures("migrated_stores")  # whose tables are not the demo's
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_eight_shards_of_which_two_were_killed_are_one_run(

@@ -73,7 +73,8 @@ def _basis(grades: GradeBoard, table: AccuracyTable) -> str:
     errors = f"over {counted(table.instructions, 'instruction')}"
     errors = f"clustered {errors}" if grades.cluster != "none" else f"{errors}, answers as independent"
     campaigns = f"; campaigns: {few(grades.campaigns)}" if len(grades.campaigns) > 1 else ""
-    return f"share correct of attempted answers; {by}{against}; score intervals {errors}{campaigns}"
+    about = f"score intervals {errors}: {grades.estimand(table)}"
+    return f"share correct of attempted answers; {by}{against}; {about}{campaigns}"
 
 
 def _category_sections(grades: GradeBoard, table: AccuracyTable) -> Iterator[Block]:

@@ -17,6 +17,7 @@ from venire.arena.records import AnswerGrade, Status
 from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.reports.graded_pairs import DIRECT, ECHO, REFERENCE, of_protocol
+from venire.reports.wording import estimand_text
 
 _FIRST = (REFERENCE, DIRECT)
 """Protocols whose grades are nearest to the truth, in this order; others follow by name."""
@@ -203,6 +204,11 @@ class GradeBoard:
         """The table that ratings are held against: by reference answers where there are grades of that kind."""
         return self.tables[0] if self.tables else None
 
+    def estimand(self, table: AccuracyTable) -> str:
+        """What the intervals of a table are about."""
+        unit = "answers" if self.cluster == "none" else self.cluster
+        return estimand_text(unit, "judges", len(table.judges))
+
     def rows(self) -> list[dict[str, Any]]:
         """The grades as flat dicts, one for each protocol and model: `AccuracyRow` with its protocol, not rounded."""
         return [
@@ -218,7 +224,7 @@ class GradeBoard:
             "campaigns": list(self.campaigns),
             "level": self.level,
             "cluster": self.cluster,
-            "accuracy": [_table_json(table) for table in self.tables],
+            "accuracy": [_table_json(table) | {"estimand": self.estimand(table)} for table in self.tables],
             "judges": [asdict(row) for row in self.graders],
             "rank_agreement": None if self.agreement is None else asdict(self.agreement),
             "echo": None if self.echo is None else asdict(self.echo),

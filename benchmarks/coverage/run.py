@@ -11,12 +11,12 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, Sharp, judge_of
+from worlds import Crowd, Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, Sharp, judge_of
 
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
@@ -116,6 +116,19 @@ def of_pairs(world: Field, design: str, asked: int, fitted: bool, rng: np.random
         return None
     lo, hi = (with_lack_of_fit(ratings, data) if fitted else ratings).interval(LEVEL)
     truth = world.truth(odds)
+    return float(np.mean((lo <= truth) & (truth <= hi)))
+
+
+def of_respondents(world: Crowd, crossed: bool, these: bool, rng: np.random.Generator) -> float | None:
+    """Bradley-Terry as a board has it, by other respondents or by `these`; None where a model has no rating."""
+    tastes = world.tastes(rng)
+    data = replace(world.draw(tastes, rng), crossed=crossed)
+    try:
+        ratings = with_lack_of_fit(bradley_terry(data), data)
+    except SeparatedError:
+        return None
+    lo, hi = ratings.interval(LEVEL)
+    truth = world.truth(tastes if these else None)
     return float(np.mean((lo <= truth) & (truth <= hi)))
 
 
@@ -290,6 +303,25 @@ def cells() -> Iterator[Cell]:
                 yield Cell(interval, size, partial(of_changes, world, instructions, named))
 
 
+def crowd_cells() -> Iterator[Cell]:
+    """Cells of boards by several people or judges."""
+    for size in (3, 5, 20):
+        for world, what in (
+            (Crowd(size, votes=60), f"{size} people, 60 votes each on 40 instructions"),
+            (Crowd(size, votes=60, uneven=0.7), f"{size} people, 60 votes in the mean, unevenly, on 40 instructions"),
+            (Crowd(size, votes=60, taste=0.0), f"{size} people who are alike, 60 votes each on 40 instructions"),
+            (Crowd(size, instructions=25, taste=0.3), f"{size} judges of all pairs on 25 instructions"),
+        ):
+            who = "judges" if "judges" in what else "people"
+            yield Cell(
+                f"Bradley-Terry, by instruction alone: other {who}", what, partial(of_respondents, world, False, False)
+            )
+            if size < 5:
+                yield Cell(f"Bradley-Terry: these {who}", what, partial(of_respondents, world, True, True))
+            else:
+                yield Cell(f"Bradley-Terry: other {who}", what, partial(of_respondents, world, True, False))
+
+
 def main() -> None:
     """Run the cells and print a line each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -299,7 +331,7 @@ def main() -> None:
     told = parser.parse_args()
     begun = time.perf_counter()
     sys.stdout.write("| interval | world | replicates | coverage | its interval |\n|---|---|---|---|---|\n")
-    for number, cell in enumerate(cells()):
+    for number, cell in enumerate((*cells(), *crowd_cells())):
         if told.only not in f"{cell.interval} {cell.world}":
             continue
         rng = np.random.default_rng([told.seed, number])

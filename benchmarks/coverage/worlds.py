@@ -355,3 +355,65 @@ class Rejudged:
                 swapped=order == 1,
             )
         ).comparisons()
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Respondents with tastes of their own, who judge pairs of models on shared instructions.
+
+    The log odds of a vote are slope * gap, how far the respondent likes one model more than the other (`taste` each),
+    and how far the instruction helps it more (`unlike` each). People vote `votes` times each, on battles by chance,
+    with `uneven` some much more often than others; judges (`votes` 0) judge every pair on every instruction, in both
+    orders.
+    """
+
+    respondents: int
+    votes: int = 0
+    instructions: int = 40
+    models: int = 6
+    taste: float = 0.5
+    unlike: float = 0.5
+    uneven: float = 0.0
+
+    @property
+    def strength(self) -> Floats:
+        """Of each model (models,)."""
+        return np.linspace(-1.0, 1.0, self.models)
+
+    def tastes(self, rng: np.random.Generator) -> Floats:
+        """How each respondent likes each model (respondents, models)."""
+        return self.taste * rng.normal(size=(self.respondents, self.models))
+
+    def draw(self, tastes: Floats, rng: np.random.Generator) -> Comparisons:
+        """Votes of respondents with these tastes, crossed with instructions."""
+        helped = self.unlike * rng.normal(size=(self.instructions, self.models))
+        who, item, a, b = self._battles(rng)
+        seen, vote = self.strength + tastes[who] + helped[item], np.arange(len(who))
+        p = expit(seen[vote, a] - seen[vote, b])
+        y = (rng.random(len(p)) < p).astype(float) if self.votes else (rng.random((2, len(p))) < p).mean(axis=0)
+        names = [str(code) for code in range(self.models)]
+        return comparisons(a, b, y, models=names, cluster=item, judge=who, crossed=True)
+
+    def truth(self, tastes: Floats | None = None) -> Floats:
+        """Ratings in the long run (models,), in Elo points: by all such respondents, or by those with these tastes."""
+        nodes, weight = np.polynomial.hermite_e.hermegauss(31)
+        spread = np.sqrt(2.0 * (self.unlike**2 + (self.taste**2 if tastes is None else 0.0))) * nodes
+        likes = np.zeros((1, self.models)) if tastes is None else tastes
+        each = self.strength + likes
+        gap = each[:, :, None] - each[:, None, :]
+        wins = np.sum(weight / weight.sum() * expit(gap[..., None] + spread), axis=-1).mean(axis=0)
+        np.fill_diagonal(wins, 0.0)
+        return np.asarray(bradley_terry_wins(wins, [str(code) for code in range(self.models)]).elo)
+
+    def _battles(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
+        """Respondent, instruction and both models of each vote (votes,)."""
+        if not self.votes:
+            first, second = np.triu_indices(self.models, 1)
+            shape = (self.respondents, self.instructions, len(first))
+            who, item, pair = (column.ravel() for column in np.indices(shape))
+            return who, item, first[pair], second[pair]
+        share = np.exp(self.uneven * rng.normal(size=self.respondents))
+        who = rng.choice(self.respondents, self.respondents * self.votes, p=share / share.sum())
+        item = rng.integers(0, self.instructions, len(who))
+        a = rng.integers(0, self.models, len(who))
+        return who, item, a, (a + rng.integers(1, self.models, len(who))) % self.models

@@ -66,12 +66,15 @@ class Units:
         return "two-way" if self.respondents else "cluster"
 
     def covariance(self, of: Callable[[NDArray[np.int32], int], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The covariance (n, n) by `of`, which takes codes (rows,) and their number, each with the factor C / (C - 1).
+        """The covariance (n, n) by `of`, which takes codes (rows,) and their number C, with factors C / (C - 1)."""
+        return self.combined(lambda code, count: of(code, count) * (count / (count - 1)))
+
+    def combined(self, of: Callable[[NDArray[np.int32], int], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The covariance (n, n) by `of`, which has a factor of its own; NaN where it is not known.
 
         A difference of covariances may be negative in some direction, which is then taken as 0.
         """
-        total = sum(one.sign * (of(one.code, one.count) * (one.count / (one.count - 1))) for one in self.groupings)
-        matrix = np.asarray(total, dtype=np.float64)
+        matrix = np.asarray(sum(one.sign * of(one.code, one.count) for one in self.groupings), dtype=np.float64)
         return matrix if len(self.groupings) == 1 else _not_negative(matrix)
 
 
@@ -90,9 +93,13 @@ def units_of(cluster: NDArray[np.int32] | None, respondent: NDArray[np.int32] | 
 
 
 def _not_negative(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The symmetric matrix (n, n) without its negative eigenvalues."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    return np.asarray(matrix if values[0] >= 0.0 else (vectors * np.maximum(values, 0.0)) @ vectors.T)
+    """The symmetric matrix (n, n) without its negative eigenvalues, as far as it is known."""
+    known = np.ix_(*[np.isfinite(np.diagonal(matrix))] * 2)
+    values, vectors = np.linalg.eigh(0.5 * (matrix[known] + matrix[known].T))
+    found = matrix.copy()
+    if values.min(initial=0.0) < 0.0:
+        found[known] = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return found
 
 
 @dataclass(frozen=True, slots=True)

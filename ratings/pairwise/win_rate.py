@@ -8,13 +8,13 @@ raise a raw rate. Equal weight for each opponent corrects for unequal numbers, n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes, clustered_mean, log_odds_interval, outer_products_by_cluster
+from venire.ratings.data.clustered import clustered_mean, log_odds_interval, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 
@@ -139,18 +139,26 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
         # Shares sum to 1 but for rounding: whoever won everything must have exactly 1, whose log odds are infinite.
         rate = _by_model(a, for_a * y, b, for_b * (1.0 - y), size) / counted
     centre_a, centre_b = _centres(data, method, rate, used)
-    group, count = cluster_codes(None if data.cluster is None else data.cluster[used], len(y))
-    covariance = outer_products_by_cluster(
-        group, count, a, for_a * (y - centre_a), b, for_b * (1.0 - y - centre_b), size
-    )
-    units = _units(group, count, a, b, size)
-    # Each model uses the number of its own clusters, so that the error of a model with few is not underestimated.
-    factor = np.sqrt(np.where(units > 1, units / np.maximum(units - 1.0, 1.0), np.nan))
-    silent = np.diagonal(covariance) <= _NO_SCATTER
-    factor[silent] = np.nan
-    covariance = covariance * factor * factor[:, None]
+    found, fewest = data.units(used), np.full(size, len(y), dtype=np.int64)
+
+    def scatter(group: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+        products = outer_products_by_cluster(
+            group, count, a, for_a * (y - centre_a), b, for_b * (1.0 - y - centre_b), size
+        )
+        units = _units(group, count, a, b, size)
+        np.minimum(fewest, units, out=fewest)
+        # Each model uses the number of its own clusters, so that the error of a model with few is not underestimated.
+        factor = np.sqrt(np.where(units > 1, units / np.maximum(units - 1.0, 1.0), np.nan))
+        factor[np.diagonal(products) <= _NO_SCATTER] = np.nan
+        return np.asarray(products * factor * factor[:, None])
+
+    covariance = found.combined(scatter)
     played = _by_model(data.a, weight, data.b, weight, size)
-    return WinRates(_ratings(data, method, rate, covariance, units, played), rate, covariance, units)
+    ratings = _ratings(data, method, rate, covariance, fewest, played)
+    errors = "sandwich" if data.cluster is None else found.errors
+    notes = {"clusters": found.clusters, "respondents": found.respondents} if found.respondents else {}
+    ratings = replace(ratings, errors=errors, diagnostics={**ratings.diagnostics, **notes})
+    return WinRates(ratings, rate, covariance, fewest)
 
 
 def _centres(
@@ -199,7 +207,6 @@ def _ratings(
         logits=logits,
         battles=played,
         covariance=spread,
-        errors="sandwich" if data.cluster is None else "cluster",
         degrees=float(max(units[kept].min() - 1, 1)) if len(kept) else np.inf,
         score=rate,
         unit="win rate",

@@ -90,8 +90,8 @@ def test_replicates_are_of_instructions_alone() -> None:
     assert (found["errors"], found["estimand"]) == ("bootstrap over 30 instructions", THESE)
 
 
-@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if "errors" in one.options])
-def test_methods_with_errors_by_formula_cross_respondents(method: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_with_errors_by_formula_crosses_respondents(method: str) -> None:
     given, needs = votes(6), METHODS[method].needs
     scores = [2.0 * (one == "model_a") - 1.0 for one in given["winner"]]
     table: dict[str, list[Any]] = {**given, "human_winner": given["winner"], "score_difference": scores}
@@ -108,7 +108,9 @@ def test_methods_with_errors_by_formula_cross_respondents(method: str) -> None:
     )
     errors = rated_by(read(verdict_source(table), options.covariates).battles, method, options).ratings.errors
     # Abilities are of the judges that there are, whose rows they are fitted to.
-    assert errors == ("cluster" if "ability_ridge" in METHODS[method].options else "two-way")
+    by_formula = "errors" in METHODS[method].options or method in ("even-pairs", "win-rate", "win-rate-balanced")
+    abilities = "ability_ridge" in METHODS[method].options
+    assert errors == ("cluster" if abilities else "two-way" if by_formula else "none")
 
 
 def test_it_stands_beside_the_intervals_wherever_they_are_shown() -> None:

@@ -115,7 +115,8 @@ class Grades:
     `model` are codes into `models`, `judge` into `judges`, `instruction` into `instructions`; `repeat` counts from 1.
     `label` is an `AnswerGrade`, or of a yes-or-no question 1 or 0; it is defined only where `status` is 0. `protocols`
     (judges,) is the question that each judge was asked, `categories` (instructions,) is "" where there is none.
-    `clustered` is False where rows are independent.
+    `clustered` is False where rows are independent. `truth` is what people know of the answer, 1 or 0 for correct, -1
+    where they do not; None: nobody labelled any.
     """
 
     models: tuple[str, ...]
@@ -130,6 +131,7 @@ class Grades:
     status: NDArray[np.int8]
     label: NDArray[np.int8]
     clustered: bool = True
+    truth: NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.label)

@@ -47,6 +47,7 @@ from venire.ratings.diagnostics.accuracy import (
     rate_by_kind,
 )
 from venire.ratings.diagnostics.changes import rating_changes
+from venire.ratings.diagnostics.corrected_accuracy import corrected_accuracy
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.influence import influence, smallest_removal
 from venire.ratings.diagnostics.lack_of_fit import lack_of_fit, with_lack_of_fit
@@ -150,6 +151,7 @@ __all__ = [
     "consistency",
     "contrast",
     "copeland",
+    "corrected_accuracy",
     "covariates",
     "davidson",
     "decide_pair",

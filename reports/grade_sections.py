@@ -10,7 +10,9 @@ from venire.reports.graded_pairs import DIRECT, REFERENCE
 from venire.reports.grades import (
     AccuracyFilter,
     AccuracyTable,
+    CorrectedShare,
     EchoTable,
+    GoldLabels,
     GradeBoard,
     GraderRow,
     RankAgreement,
@@ -54,6 +56,7 @@ def _accuracy_sections(grades: GradeBoard, table: AccuracyTable) -> Iterator[Blo
         Column("model", [row.model for row in rows]),
         Column("accuracy", [_percent(row.accuracy) or "none" for row in rows]),
         Column(f"{100 * grades.level:g} %", [_interval(row.lo, row.hi) for row in rows]),
+        *_corrected_columns(grades, table),
         Column("correct", [f"{row.correct}" for row in rows]),
         Column("attempted", [f"{row.attempted}" for row in rows]),
         Column("not attempted", [_percent(row.not_attempted) for row in rows]),
@@ -61,6 +64,31 @@ def _accuracy_sections(grades: GradeBoard, table: AccuracyTable) -> Iterator[Blo
     ]
     yield TextTable(columns, f"Accuracy   {table.protocol}   verdicts: {grades.verdicts}", name=1)
     yield faint(_basis(grades, table))
+    if table.gold is not None:
+        yield faint(_gold_text(table.gold))
+
+
+def _corrected_columns(grades: GradeBoard, table: AccuracyTable) -> list[Column]:
+    """Accuracy corrected for judges' errors with its interval, where answers of known truth tell these."""
+    if table.gold is None or table.gold.errors is None:
+        return []
+    found = [row.corrected or CorrectedShare(None, None, None) for row in table.models]
+    return [
+        Column("corrected", [_percent(one.share) or "none" for one in found]),
+        Column(f"{100 * grades.level:g} %", [_interval(one.lo, one.hi) for one in found]),
+    ]
+
+
+def _gold_text(gold: GoldLabels) -> str:
+    """What the correction rests on, or why there is none."""
+    if gold.errors is None:
+        return f"not corrected for judges' errors: {gold.reason}"
+    errors = gold.errors
+    return (
+        f"corrected for judges' errors: of {errors.right} verdicts on answers that are right by gold labels "
+        f"{errors.sensitivity:.0%} say so, of {errors.wrong} on wrong ones {errors.specificity:.0%}; it takes for "
+        "granted that they err alike on all models (Rogan-Gladen)"
+    )
 
 
 def _basis(grades: GradeBoard, table: AccuracyTable) -> str:

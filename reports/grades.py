@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Grades
+from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
 from venire.ratings.data.clustered import clustered_mean
 from venire.ratings.diagnostics.accuracy import direct_accuracy
+from venire.ratings.diagnostics.corrected_accuracy import GraderErrors, corrected_accuracy
 from venire.reports.graded_pairs import DIRECT, ECHO, REFERENCE, of_protocol
 from venire.reports.wording import estimand_text
 
@@ -35,11 +37,30 @@ class ShareRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectedShare:
+    """A share corrected for a judge's errors, with its interval; None where it is not known."""
+
+    share: float | None
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldLabels:
+    """What answers of known truth say of judges: their `errors`, or the `reason` why these are not known."""
+
+    labels: int
+    errors: GraderErrors | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class AccuracyRow:
     """One model's grades: `accuracy` is the share correct among attempted answers, with its interval `lo` to `hi`.
 
     `correct`, `attempted` and `graded` count grades that were read, over all judges and repeats, `unparsed` those that
-    were not; `not_attempted` is the share of graded answers. `categories` holds the accuracy in each category.
+    were not; `not_attempted` is the share of graded answers. `categories` holds the accuracy in each category,
+    `corrected` what it is if the judges' errors on answers of known truth are taken into account.
     """
 
     model: str
@@ -53,6 +74,7 @@ class AccuracyRow:
     not_attempted: float | None
     unparsed: int
     categories: Mapping[str, ShareRow] = field(default_factory=dict)
+    corrected: CorrectedShare | None = None
 
     @property
     def parse_rate(self) -> float:
@@ -65,7 +87,8 @@ class AccuracyRow:
 class AccuracyTable:
     """Accuracy by one protocol, the most accurate model first; `instructions` counts those with a grade.
 
-    `categories` are those of the instructions, empty where there are fewer than two.
+    `categories` are those of the instructions, empty where there are fewer than two. `gold` is what answers of known
+    truth say of the judges; None without any.
     """
 
     protocol: str
@@ -73,6 +96,7 @@ class AccuracyTable:
     instructions: int
     models: tuple[AccuracyRow, ...]
     categories: tuple[str, ...] = ()
+    gold: GoldLabels | None = None
 
     @property
     def accuracy(self) -> dict[str, float]:
@@ -233,12 +257,12 @@ class GradeBoard:
 
 
 def _table_json(table: AccuracyTable) -> dict[str, Any]:
-    """A table; its models have `categories` only where there are several."""
+    """A table; its models have `categories` only where there are several, `corrected` where there are gold labels."""
     plain = asdict(table)
-    plain["models"] = [
-        {name: value for name, value in row.items() if name != "categories" or table.categories}
-        for row in plain["models"]
-    ]
+    left_out = {*(() if table.categories else ("categories",)), *(() if table.gold else ("corrected",))}
+    plain["models"] = [{name: value for name, value in row.items() if name not in left_out} for row in plain["models"]]
+    if table.gold is None:
+        del plain["gold"]
     return plain
 
 
@@ -293,10 +317,12 @@ def _accuracy_table(grades: Grades, protocol: str, level: float) -> AccuracyTabl
         for code, name in enumerate(categories)
     }
     unparsed = np.bincount(grades.model[asked & ~read], minlength=len(grades.models))
+    gold, corrected = _corrected(grades, read & (grades.label != AnswerGrade.NOT_ATTEMPTED), level)
     rows = [
         AccuracyRow(
             **found,
             unparsed=int(unparsed[grades.models.index(model)]),
+            corrected=corrected.get(model),
             categories={name: _share_row(those.get(model)) for name, those in by_category.items()},
         )
         for model, found in _by_model(grades, read, level).items()
@@ -312,7 +338,28 @@ def _accuracy_table(grades: Grades, protocol: str, level: float) -> AccuracyTabl
         instructions=len(np.unique(grades.instruction[read])),
         models=tuple(sorted(rows, key=_place)),
         categories=categories,
+        gold=gold,
     )
+
+
+def _corrected(
+    grades: Grades, rows: NDArray[np.bool_], level: float
+) -> tuple[GoldLabels | None, dict[str, CorrectedShare]]:
+    """The judges' errors on answers of known truth, and each model's accuracy corrected for them, from some rows."""
+    truth = np.full(len(grades), -1, dtype=np.int8) if grades.truth is None else grades.truth
+    labels = int(np.count_nonzero(rows & (truth >= 0)))
+    if not labels:
+        return None, {}
+    names = np.array(grades.models, dtype=np.str_)[grades.model[rows]]
+    known = np.where(truth >= 0, truth, np.nan).astype(np.float64)[rows]
+    clusters = grades.instruction[rows] if grades.clustered else None
+    try:
+        found = corrected_accuracy(names, grades.label[rows] == AnswerGrade.CORRECT, known, clusters, level=level)
+    except InputError as error:
+        return GoldLabels(labels, None, str(error)), {}
+    figures = zip(found.models, found.accuracy.tolist(), found.lo.tolist(), found.hi.tolist(), strict=True)
+    shares = {name: CorrectedShare(*map(_known, values)) for name, *values in figures}
+    return GoldLabels(labels, found.errors, None), shares
 
 
 def _named(grades: Grades, categories: Sequence[str]) -> list[str]:

@@ -16,8 +16,9 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Crowd, Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, Sharp, judge_of
+from worlds import Crowd, Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, Screened, Sharp, judge_of
 
+from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
 from venire.ratings.am_elo.am_elo import am_elo
@@ -26,6 +27,7 @@ from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.changes import rating_changes
+from venire.ratings.diagnostics.corrected_accuracy import corrected_accuracy
 from venire.ratings.diagnostics.lack_of_fit import with_lack_of_fit
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
@@ -161,6 +163,17 @@ def of_accuracy(world: Graded, questions: int, rng: np.random.Generator) -> floa
     return float(found.lo[0] <= world.share <= found.hi[0])
 
 
+def of_corrected(world: Screened, rng: np.random.Generator) -> float | None:
+    """Accuracies of all models corrected for the judge's errors; None where too few labels are of one kind."""
+    model, said, truth = world.draw(rng)
+    try:
+        found = corrected_accuracy(model, said, truth, np.tile(np.arange(world.questions), len(world.shares)))
+    except InputError:
+        return None
+    shares = np.array(world.shares)
+    return float(np.mean((found.lo <= shares) & (shares <= found.hi)))
+
+
 def of_ability(world: Sharp, instructions: int, rng: np.random.Generator) -> float | None:
     """Abilities of judges by am-ELO; None where none is finite."""
     found = am_elo(world.draw(instructions, rng))
@@ -268,6 +281,11 @@ def cells() -> Iterator[Cell]:
         for share in (0.5, 0.9, 0.98):
             what = f"accuracy {share}, {questions} questions x 4 wordings"
             yield Cell("accuracy", what, partial(of_accuracy, Graded(share), questions))
+    for sensitivity, specificity in ((0.97, 0.9), (0.9, 0.75), (0.8, 0.6)):
+        for questions, labels in ((30, 40), (100, 100), (200, 150)):
+            what = f"sensitivity {sensitivity}, specificity {specificity}, {labels} of {4 * questions} answers known"
+            screened = Screened(sensitivity, specificity, questions, labels)
+            yield Cell("corrected accuracy", what, partial(of_corrected, screened))
     for name in ("pearson", "spearman", "kendall"):
         for models in (5, 8, 15, 30):
             yield Cell(f"{name} with a reference", f"{models} models, truth 0.9", partial(of_agreement, name, models))

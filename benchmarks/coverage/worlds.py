@@ -177,6 +177,43 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Screened:
+    """Models of given `shares` of right answers, by a judge that errs; `labels` answers drawn by chance are known.
+
+    Questions are harder for all models alike: normal effects of sd 1 in log odds.
+    """
+
+    sensitivity: float
+    specificity: float
+    questions: int
+    labels: int
+    shares: tuple[float, ...] = (0.3, 0.5, 0.7, 0.85)
+
+    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
+        """Model, verdict and truth (NaN: not known) of all answers, question by question."""
+        effect = rng.normal(size=self.questions)
+        odds = np.array([_odds_of(share) for share in self.shares])[:, None] + effect
+        right = rng.random(odds.shape) < 1.0 / (1.0 + np.exp(-odds))
+        luck = rng.random(odds.shape)
+        said = np.where(right, luck < self.sensitivity, luck >= self.specificity).astype(float).ravel()
+        truth = np.full(said.size, np.nan)
+        known = rng.permutation(said.size)[: self.labels]
+        truth[known] = right.ravel()[known]
+        return np.repeat([f"m{code}" for code in range(len(self.shares))], self.questions), said, truth
+
+
+@cache
+def _odds_of(share: float) -> float:
+    """The log odds that give a mean share over normal effects of sd 1, by Gauss-Hermite quadrature."""
+    node, weight = np.polynomial.hermite_e.hermegauss(40)
+
+    def excess(odds: float) -> float:
+        return float(weight @ (1.0 / (1.0 + np.exp(-(odds + node)))) / weight.sum()) - share
+
+    return float(brentq(excess, -20.0, 20.0))
+
+
+@dataclass(frozen=True)
 class Graded:
     """Answers right or wrong, in several wordings of each question, which share its difficulty."""
 

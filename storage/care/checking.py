@@ -40,6 +40,7 @@ _ROWS = {
     "check_completion_model": "every completion has its model",
     "check_suspicion_completion": "every suspicion has its completion",
     "check_vote_names": "every vote has its annotator, instruction and models",
+    "check_gold_names": "every gold label has its annotator and completion",
     "check_plan_twice": "no trial is planned twice in a campaign",
     "check_round_trials": "every round has the trials that it counts",
     "check_look_round": "every look has its round",

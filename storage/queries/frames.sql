@@ -21,8 +21,10 @@ select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v
 
 -- name: grades
 -- Verdicts of some judges on single completions of what is in force in some campaigns, each once, of other respondents on some models alone; edited completions are left out.
-select t.respondent, t.instruction, s.model, t.repeat, v.status, coalesce(v.label, 0)::tinyint label
+-- truth is what most people said who labelled the answer, 1 or 0 for correct, -1 where nobody did, or they are divided.
+select t.respondent, t.instruction, s.model, t.repeat, v.status, coalesce(v.label, 0)::tinyint label, coalesce(g.truth, -1)::tinyint truth
   from trial t join settled v on v.trial = t.id join completion s on s.id = t.shown[1]
+  left join (select completion, case when 2 * count(*) filter (where label = 1) > count(*) then 1 when 2 * count(*) filter (where label = 0) > count(*) then 0 end truth from gold group by completion) g on g.completion = s.id
   where t.model_a is null and len(t.shown) = 1 and s.variant = '' and (t.respondent in (select unnest($respondents::integer[])) or t.respondent in (select unnest($others::integer[])) and s.model in (select id from model where name in (select unnest($models::varchar[]))))
     and t.id in (select trial from planned where campaign in (select unnest($campaigns)));
 

@@ -108,7 +108,7 @@ select count(*), min('batch ' || batch || ' follows batch ' || before) from (sel
 -- name: check_ledger_rows
 select count(*), min('batch ' || b.batch || ' has ' || b.n || ' rows, and the ledger ' || coalesce('counts ' || l.written, 'does not list it')) from
   (select batch, count(*) n from (select batch from trial union all select batch from plan union all select batch from attempt union all select batch from verdict
-    union all select batch from failure union all select batch from event union all select batch from vote
+    union all select batch from failure union all select batch from event union all select batch from vote union all select batch from gold
     union all select batch from submission union all select batch from submission_line union all select batch from submission_event) group by batch) b
   left join (select batch, sum(written) written from ledger group by batch) l on l.batch = b.batch where l.written is null or b.n > l.written;
 

@@ -292,6 +292,7 @@ def grades(
         repeat=columns["repeat"][order].astype(np.int32),
         status=columns["status"][order].astype(np.int8),
         label=columns["label"][order].astype(np.int8),
+        truth=columns["truth"][order].astype(np.int8),
     )
 
 

@@ -6,12 +6,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from venire.arena.choices import VoteWinner
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.storage.store.connection import Row
-from venire.storage.store.store import Store
+from venire.storage.store.store import Commit, Store
 
 _MAX_NAME = 80
 _SPACES = re.compile(r"\s+")
@@ -59,6 +60,24 @@ def group_name(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise InputError(f"{text!r} is no name for a group of people: give it some letters")
     return text
+
+
+def group_number(store: Store, commit: Commit, name: str, origin: Origin, path: Path) -> int:
+    """The number of a group of people, made where it is new; `path` is the file that what they said comes from.
+
+    Raises InputError where the group is of another origin.
+    """
+    known = {group: (int(number), theirs) for number, group, theirs, *_ in store.rows("people")}
+    if name not in known:
+        commit.run("insert_people", name=name, origin=origin.value)
+        return max((number for number, _ in known.values()), default=0) + 1
+    number, theirs = known[name]
+    if theirs != origin.value:
+        raise InputError(
+            f"{path}: what people say here is of origin {origin.value}, and what {name!r} said in the store of origin "
+            f"{theirs}: give them another name"
+        )
+    return number
 
 
 def refuse_bad_group(store: Store, people: str) -> None:

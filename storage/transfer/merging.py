@@ -206,7 +206,7 @@ class _Merge:
             self.kept[size] = side
 
     def _votes(self, side: int, path: Path) -> None:
-        """People's votes; one that two stores have is one."""
+        """People's votes and labels; one that two stores have is one."""
         if clash := self._rows("merge_people_clash"):
             name, mine, theirs = clash[0]
             raise InputError(
@@ -222,6 +222,13 @@ class _Merge:
             )
         self._run("merge_votes", side=side)
         self._run("merge_notes", side=side)
+        if clash := self._rows("merge_gold_clash", side=side):
+            instruction, model, annotator = clash[0]
+            raise InputError(
+                f"{path}: {annotator!r} labelled the answer of {model!r} on instruction {instruction!r} otherwise in "
+                "another store: these cannot be put together"
+            )
+        self._run("merge_gold", side=side)
 
     def _campaigns(self, path: Path) -> None:
         there = {name: _settings(text) for name, text in self._rows("merge_known_settings")}

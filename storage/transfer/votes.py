@@ -30,7 +30,7 @@ from venire.arena.records import Origin, Status
 from venire.storage.read.blind_battles import completions_by_code
 from venire.storage.store.connection import Row
 from venire.storage.store.store import Commit, Store
-from venire.storage.transfer.casting import group_name
+from venire.storage.transfer.casting import group_name, group_number
 from venire.storage.transfer.formats import read_verdicts
 from venire.storage.transfer.formats.battles import read_battle_table
 from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition
@@ -250,7 +250,7 @@ def _add(store: Store, commit: Commit, name: str, given: VoteFile, origin: Origi
     """One file's votes, within a commit of all."""
     staged = _staged(store, given, name)
     _refuse_repeated(store, commit, given, staged)
-    people = _group(store, commit, name, origin or _origin(given), given)
+    people = group_number(store, commit, name, origin or _origin(given), given.path)
     if clash := store.rows("clashing_vote", people=people):
         row, annotator, *battle, label = clash[0]
         raise InputError(
@@ -329,21 +329,6 @@ def _origin(given: VoteFile) -> Origin:
             f"name of their own ({setting_of('where', 'annotator', 'NAME')} takes the rows of one)"
         )
     return Origin.SIMULATED if True in found else Origin.PEOPLE
-
-
-def _group(store: Store, commit: Commit, name: str, origin: Origin, given: VoteFile) -> int:
-    """The number of a group of people, made where it is new."""
-    known = {group: (number, theirs) for number, group, theirs, *_ in store.rows("people")}
-    if name not in known:
-        commit.run("insert_people", name=name, origin=origin.value)
-        return max((number for number, _ in known.values()), default=0) + 1
-    number, theirs = known[name]
-    if theirs != origin.value:
-        raise InputError(
-            f"{given.path}: these votes are of origin {origin.value}, and those of {name!r} in the store of origin "
-            f"{theirs}: give them another name"
-        )
-    return int(number)
 
 
 def _staged(store: Store, given: VoteFile, name: str) -> list[Row]:

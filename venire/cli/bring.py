@@ -149,6 +149,47 @@ def votes(
         typer.echo(f"columns left aside: {plain(few(aside))}")
 
 
+@app.command(cls=Verb)
+def grades(
+    paths: list[Path] = typer.Argument(
+        ..., metavar="FILE...", help="Tables of instruction_id, model, correct[, annotator]."
+    ),
+    name: str = typer.Option(..., "--as", metavar="NAME", help="What these people are called from now on."),
+    store: Path = _STORE,
+    mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the file."),
+    as_json: bool = JSON,
+) -> None:
+    """Import which answers are right: gold labels, by which accuracy is corrected for judges' errors.
+
+    Of any of the answers that judges grade, drawn by chance; 5 right and 5 wrong ones at least. The same file twice
+    adds nothing.
+
+    Examples:
+      venire import grades gold.csv --as experts --store first
+      venire import grades gold.csv --as experts --map correct=is_right --store first
+    """
+    from dataclasses import asdict
+
+    from venire.arena.wording import few, plain
+    from venire.cli.options import write_json
+    from venire.cli.verdict_options import column_map
+    from venire.reports.wording import counted
+    from venire.storage.store.opening import open_store
+    from venire.storage.transfer.gold import add_gold, read_gold
+
+    given = [read_gold(path, column_map(mapping)) for path in paths]
+    with open_store(store, create=False) as opened:
+        added = add_gold(opened, name, *given)
+    if as_json:
+        write_json({"store": str(store), "people": name, **asdict(added)})
+        return
+    without = f", {counted(added.unlabelled, 'row')} without a label left out" if added.unlabelled else ""
+    typer.echo(
+        f"{plain(few([str(path) for path in paths], 3))}: {added.labels:,} labels of {plain(name)} new in {store} "
+        f"({added.annotators:,} new annotators), {added.known:,} known already{without}"
+    )
+
+
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")
 
 

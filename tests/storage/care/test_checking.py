@@ -64,6 +64,7 @@ PLANTED = {
     "check_completion_model": "update completion set model = 99 where id = 1",
     "check_suspicion_completion": "insert into suspicion values (99999, 'asks for the verdict')",
     "check_vote_names": "insert into vote values (9, 1, 1, 2, null, 1, 0, 1, null)",
+    "check_gold_names": "insert into gold values (9, 1, 1, 1)",
     "check_look_round": "insert into look values (1, 1, 9, now(), 0, 0, 0, 0, null, '{}')",
     "check_plan_twice": "insert into plan select campaign, round, 999, trial, gap, batch from plan where ordinal = 0",
     "check_round_trials": "delete from plan where ordinal = 3",

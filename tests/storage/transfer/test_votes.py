@@ -218,7 +218,7 @@ def test_exported_votes_come_back_with_order_and_note_and_are_known(filled: Hous
 def test_simulated_people_and_people_stay_apart(filled: House, tmp_path: Path) -> None:
     add_votes(filled.store, "crowd", read_votes(table(tmp_path, "simulated/person@1,q1,a,b,a")))
     assert frames.people(filled.store)[0].origin is Origin.SIMULATED
-    with pytest.raises(InputError, match="of origin people, and those of 'crowd' in the store of origin simulated"):
+    with pytest.raises(InputError, match="of origin people, and what 'crowd' said in the store of origin simulated"):
         add_votes(filled.store, "crowd", read_votes(table(tmp_path, "ann,q1,a,b,a")))
     with pytest.raises(InputError, match="no name for a group"):
         add_votes(filled.store, " ", read_votes(table(tmp_path, "ann,q1,a,b,a")))

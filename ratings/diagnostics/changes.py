@@ -20,6 +20,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.ratings.data.clustered import units_of
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_level, check_seed
@@ -129,27 +130,36 @@ def _common(before: Comparisons, now: Comparisons) -> list[Comparisons]:
 def _moved(effects: list[FirstOrderEffects]) -> tuple[Ratings, tuple[int, int], int]:
     """The differences of ratings (in an arbitrary common shift) with their joint errors, and the clusters behind them.
 
-    Degrees of freedom are those of the table with fewer clusters.
+    Degrees of freedom are those of the table with fewer clusters, or with fewer judges where these cross them.
     """
     before, now = effects
-    named = [_clusters(one.data, side) for side, one in zip(("before", "now"), effects, strict=True)]
-    names, code = np.unique(np.concatenate(named), return_inverse=True)
-    codes = np.split(code.astype(np.int32), [len(named[0])])
-    first, second = (np.bincount(one, minlength=len(names)) > 0 for one in codes)
-    clusters, shared = (int(first.sum()), int(second.sum())), int((first & second).sum())
-    pulled = now.units(codes[1], len(names)) - before.units(codes[0], len(names))
+    tables = [one.data for one in effects]
+    named = [_clusters(table, side) for side, table in zip(("before", "now"), tables, strict=True)]
+    code, clusters, shared = _codes_of_both(named)
+    judge, judges = None, (0, 0)
+    if all(table.crossed and table.cluster is not None for table in tables):
+        judge, judges, _ = _codes_of_both([np.array(table.judges, dtype=str)[table.judge] for table in tables])
     gap, size = now.ratings.logits - before.ratings.logits, len(now.ratings.models)
-    covariance = pulled.T @ pulled * (len(names) / max(len(names) - 1, 1))
-    degrees = max(min(clusters) - 1.0, 1.0)
-    scatter = float(np.abs(pulled).max(initial=0.0)) > _NO_SCATTER * float(np.abs(now.bread).max())
-    if min(clusters) < 2 or not (scatter or np.ptp(gap) == 0.0):
-        covariance = np.full((size, size), np.nan)
-    elif 2 < size <= _MAX_MODELS:
-        added, more = _lack_of_fit(before, now)
-        own, extra = float(np.trace(covariance)), float(np.trace(added))
-        if extra > 0.0:
-            degrees = (own + extra) ** 2 / (own**2 / degrees + extra**2 / more)
-            covariance = covariance + added
+    covariance, degrees = np.full((size, size), np.nan), 1.0
+    if min(clusters) > 1:
+        units = units_of(code, judge, len(code))
+        degrees = min((*clusters, *judges) if units.respondents else clusters) - 1.0
+
+        def scatter(group: NDArray[np.int32], count: int) -> Matrix:
+            first, second = np.split(group, [len(named[0])])
+            pulled = now.units(second, count) - before.units(first, count)
+            return np.asarray(pulled.T @ pulled)
+
+        found = units.covariance(scatter)
+        silent = float(np.diagonal(found).max()) <= (_NO_SCATTER * float(np.abs(now.bread).max())) ** 2
+        if not silent or np.ptp(gap) == 0.0:
+            covariance = found
+        if not silent and 2 < size <= _MAX_MODELS:
+            added, more = _lack_of_fit(before, now)
+            own, extra = float(np.trace(covariance)), float(np.trace(added))
+            if extra > 0.0:
+                degrees = (own + extra) ** 2 / (own**2 / degrees + extra**2 / more)
+                covariance = covariance + added
     moved = Ratings(
         method="change of ratings",
         models=now.ratings.models,
@@ -157,7 +167,7 @@ def _moved(effects: list[FirstOrderEffects]) -> tuple[Ratings, tuple[int, int], 
         battles=now.ratings.battles,
         covariance=covariance,
         errors="cluster",
-        degrees=degrees,
+        degrees=max(degrees, 1.0),
     )
     return moved, clusters, shared
 
@@ -167,6 +177,13 @@ def _clusters(data: Comparisons, side: str) -> NDArray[np.str_]:
     if data.cluster is None:
         return np.char.add(f"{side} ", np.arange(len(data)).astype(str))
     return np.array(data.clusters, dtype=str)[data.cluster]
+
+
+def _codes_of_both(named: list[NDArray[np.str_]]) -> tuple[NDArray[np.int32], tuple[int, int], int]:
+    """Codes of the names of both tables, one table after the other, how many names each has, and how many both have."""
+    first, second = (set(np.unique(names).tolist()) for names in named)
+    codes = np.unique(np.concatenate(named), return_inverse=True)[1]
+    return codes.astype(np.int32), (len(first), len(second)), len(first & second)
 
 
 def _lack_of_fit(before: FirstOrderEffects, now: FirstOrderEffects) -> tuple[Matrix, int]:

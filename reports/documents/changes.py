@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,18 @@ import numpy as np
 from venire.arena.errors import InputError
 from venire.arena.wording import few
 from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.diagnostics.changes import RatingChanges, rating_changes
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import merge_selected
 from venire.reports.board.rate import read
 from venire.reports.board.source import VerdictSource
+from venire.reports.board.stored import choose_campaign
 from venire.reports.board.verdicts import HUMAN_ELO, Verdicts
 from venire.reports.json_values import json_values
 from venire.reports.wording import counted
+from venire.storage.read import frames
+from venire.storage.store.opening import reading
 
 _NOT_RATED: dict[str, Any] = {
     **dict.fromkeys(("before", "now", "change", "se", "lo", "hi")),
@@ -34,21 +39,81 @@ def changes_section(source: VerdictSource, before: VerdictSource, method: str, l
     They are of judges' verdicts, or of people's votes where those are what `method` rates. The largest comes first.
     Raises InputError for fewer than two models in common, and as `venire.rate` and `rating_changes` do.
     """
-    named = _named(before)
-    verdicts = read(source), read(before)
-    now, earlier = (_comparisons(one, method) for one in verdicts)
+    named = Path(str(before.paths[0])).name + ("" if before.campaign is None else f", campaign {before.campaign}")
+    return _section(read(before), read(source), f"--against {named}", method, level)
+
+
+def split_section(source: VerdictSource, part: str, method: str, level: float) -> dict[str, Any]:
+    """The same within one source: the verdicts of `part`, a text COLUMN=VALUE, are before, and all others now.
+
+    Of a store the column is `judge`, `category` or `before` (a date or time, in UTC unless it says otherwise). Raises
+    InputError for other columns, for values without verdicts or without others, and as `changes_section` does.
+    """
+    column, equals, value = part.partition("=")
+    if not equals or not column:
+        raise InputError(f"--split takes COLUMN=VALUE, as in --split judge=gpt-4o, and got {part!r}")
+    if source.store is None:
+        parts = [read(replace(source, where={**source.where, key: (value,)})) for key in (column, f"{column}!")]
+    else:
+        if method == HUMAN_ELO:
+            raise InputError("--split parts the verdicts of judges: rate these by another --method")
+        parts = _parts_of_store(source, source.store, column, value)
+    return _section(parts[0], parts[1], f"--split {part}", method, level)
+
+
+def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) -> list[Verdicts]:
+    """The verdicts of a store's campaign of this value, and the others."""
+    verdicts = read(source)
+    battles, known = verdicts.battles, None
+    with reading(path) as store:
+        if column == "judge":
+            inside = np.array([name == value for name in battles.judges])[battles.judge]
+        elif column == "category":
+            wanted = {name for name, kind in store.read("instruction_categories") if kind == value}
+            inside = np.array([name in wanted for name in battles.instructions])[battles.instruction]
+        elif column == "before":
+            timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
+            battles = replace(timed.battles, features={}, clustering=battles.clustering)
+            inside, known = timed.seconds < _seconds(value), np.isfinite(timed.seconds)
+        else:
+            raise InputError(f"--split takes judge, category or before of a store, and got {column!r}")
+    sides = [rows if known is None else rows & known for rows in (inside, ~inside)]
+    if not all(rows.any() for rows in sides):
+        which = "no verdict is" if not sides[0].any() else "every verdict is"
+        raise InputError(
+            f"--split {column}={value}: {which} of it, so that nothing compares; judges: {few(battles.judges)}"
+        )
+    return [replace(verdicts, battles=select_battles(battles, rows)) for rows in sides]
+
+
+def _seconds(text: str) -> float:
+    """A date or time as seconds since 1970, in UTC unless it says otherwise."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"--split before={text}: give a date or time, such as 2026-11-20 or 2026-11-20T18:00"
+        ) from None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _section(before: Verdicts, after: Verdicts, asked: str, method: str, level: float) -> dict[str, Any]:
+    named = asked.partition(" ")[2]
+    earlier, now = (_comparisons(one, method) for one in (before, after))
     common = sorted(set(now.models) & set(earlier.models))
     if len(common) < 2:
-        raise InputError(f"--against {named}: it has fewer than two models in common with what is reported")
+        raise InputError(f"{asked}: it has fewer than two models in common with what is reported")
+    instructions, known = None, {}
     try:
-        found = rating_changes(earlier, now, level=level, seed=verdicts[0].seed)
-    except InputError as error:
-        raise InputError(f"--against {named}: {error}") from None
-    known = {row.model: json_values(row) for row in found.models}
+        found = rating_changes(earlier, now, level=level, seed=after.seed)
+    except InputError as error:  # too little was judged: the rest of the report holds
+        says = f"Nothing compares with {named}: {error}."
+    else:
+        says = _says(found, named, len(common))
+        known = {row.model: json_values(row) for row in found.models}
+        instructions = {"before": found.clusters[0], "now": found.clusters[1], "shared": found.shared}
     rows = [known.get(model, {"model": model} | _NOT_RATED) for model in common]
     rows.sort(key=lambda row: (row["change"] is None, -abs(row["change"] or 0.0), row["model"]))
-    instructions = {"before": found.clusters[0], "now": found.clusters[1], "shared": found.shared}
-    says = _says(found, named, len(common))
     return {"against": named, "level": level, "instructions": instructions, "says": says, "models": rows}
 
 
@@ -68,16 +133,11 @@ def _says(found: RatingChanges, named: str, common: int) -> str:
     )
 
 
-def _named(source: VerdictSource) -> str:
-    """The file of a source and, where one was asked for, its campaign."""
-    return Path(str(source.paths[0])).name + ("" if source.campaign is None else f", campaign {source.campaign}")
-
-
 def _comparisons(verdicts: Verdicts, method: str) -> Comparisons:
     """The judgments of judges, or what people said where they are rated."""
     battles = verdicts.battles
     if battles.ballots is not None:
-        raise InputError("--against compares verdicts on pairs: ballots are rated by themselves")
+        raise InputError("changes are shown of verdicts on pairs: ballots are rated by themselves")
     if method == HUMAN_ELO and verdicts.people is not None:
         battles = verdicts.people.battles
     judgments = merge_selected(battles, Options(seed=verdicts.seed))

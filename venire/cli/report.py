@@ -70,6 +70,13 @@ def report(
         metavar="NAME",
         help="Which campaign of that store, which may be the same one; default: as --campaign.",
     ),
+    split: str | None = typer.Option(
+        None,
+        "--split",
+        metavar="COLUMN=VALUE",
+        help='Differences within the source: these verdicts are "before", all others "now". Of a store: judge=, '
+        "category=, before=DATE.",
+    ),
     figures: Path | None = typer.Option(
         None, "--figures", metavar="FOLDER", help="Also each chart there: SVG, PNG and its Vega-Lite specification."
     ),
@@ -85,6 +92,7 @@ def report(
       venire report first -o report.html
       venire report first --format md
       venire report first -o report.html --figures figures
+      venire report first -o report.html --split judge=gpt-4o
       venire report votes.csv --map winner=preferred -o votes.html
     """
     from dataclasses import replace
@@ -94,12 +102,14 @@ def report(
     read_from = source.source(paths)
     if against_campaign is not None and against is None:
         raise InputError("--against-campaign names a campaign of a store: name the store with --against PATH")
+    if split is not None and against is not None:
+        raise InputError("--split compares parts of what is reported, --against two sources: give one of them")
     earlier = None
     if against is not None:
         store = named_stores([against])[0]
         earlier = replace(read_from, paths=(store,), campaign=against_campaign or source.campaign)
     with command_words(form="--file-format"):
-        board = write_report(read_from, out, output, method=method, before=earlier)
+        board = write_report(read_from, out, output, method=method, before=earlier, split=split)
         if figures is not None:
             from venire.pages.chart_files import write_figures
 
@@ -116,6 +126,7 @@ def write_report(
     options: Options | None = None,
     made: tuple[Verdicts, Board] | None = None,
     before: VerdictSource | None = None,
+    split: str | None = None,
 ) -> Board:
     """Make a report and write it to a file or to standard output; the board that it is of.
 
@@ -137,16 +148,18 @@ def write_report(
         if out.is_dir() or not out.resolve().parent.is_dir():
             raise InputError(f"{out}: name a file in a folder that is there")
     _need_extra()
+    from venire.reports.documents.changes import changes_section, split_section
     from venire.reports.documents.report import rated_verdicts, report_document
 
     command = shlex.join(["venire", *sys.argv[1:]])
     with source.opened():
         verdicts, board = made or rated_verdicts(source, method)
         document = report_document(source, options=options, command=command, made=(verdicts, board))
+        level = board.diagnostics.level or 0.95
         if before is not None:
-            from venire.reports.documents.changes import changes_section
-
-            document["changes"] = changes_section(source, before, board.method, board.diagnostics.level or 0.95)
+            document["changes"] = changes_section(source, before, board.method, level)
+        elif split is not None:
+            document["changes"] = split_section(source, split, board.method, level)
     text = _rendered(document, chosen)
     if out is not None and to_file:
         part = out.with_name(out.name + ".part")

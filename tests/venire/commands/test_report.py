@@ -373,6 +373,45 @@ def test_two_campaigns_of_one_store_are_held_against_each_other(
     assert len(changes["models"]) == 6
 
 
+def test_parts_of_a_campaign_are_held_against_the_rest(venire: Venire, store: Path, document: dict[str, Any]) -> None:
+    asked = ("report", store, "--format", "json", "--split")
+    judge = document["counts"]["judges"][0]
+    done = venire(*asked, f"judge={judge}")
+    assert done.code == 0, done.err
+    by_judge = done.json()["changes"]
+    assert by_judge["against"] == f"judge={judge}"
+    assert len(by_judge["models"]) == document["counts"]["models"]
+    assert "by wins both ways" in by_judge["says"], "each of the two judged too little by itself"
+    assert by_judge["instructions"]["shared"] == by_judge["instructions"]["before"] > 0
+    for part, said in (
+        ("judge=nobody", "no verdict is of it"),
+        ("category=none", "no verdict is of it"),
+        ("before=1999-01-01", "no verdict is of it"),
+        ("before=soon", "give a date or time"),
+        ("model=x", "judge, category or before"),
+        ("judge", "COLUMN=VALUE"),
+    ):
+        done = venire(*asked, part)
+        assert done.code == 2
+        assert said in done.err
+    assert venire(*asked, f"judge={judge}", "--against", store).code == 2
+
+
+def test_parts_of_a_table_are_held_against_the_rest(venire: Venire, tmp_path: Path) -> None:
+    """The second judge prefers elm where the first does not: judges that differ are found as changes are."""
+    path, rng = tmp_path / "judges.csv", Random(2)
+    lines = ["model_a,model_b,winner,judge,instruction_id"]
+    for number in range(60):
+        for judge, favour in (("ann", 0.0), ("ben", 0.4)):
+            for a, b in combinations(("ash", "elm", "oak", "yew"), 2):
+                share = 0.5 + favour * ((a == "elm") - (b == "elm"))
+                lines.append(f"{a},{b},{'model_a' if rng.random() < share else 'model_b'},{judge},q{number}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    changes = venire("report", path, "--format", "json", "--split", "judge=ann").json()["changes"]
+    assert changes["instructions"] == {"before": 60, "now": 60, "shared": 60}
+    assert [row["model"] for row in changes["models"] if row["changed"]] == ["elm"]
+
+
 def test_models_that_were_rated_apart_are_never_called_not_distinguished(venire: Venire, tmp_path: Path) -> None:
     lines = ["model_a,model_b,winner,judge,instruction_id"]
     for number in range(12):

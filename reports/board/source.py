@@ -161,7 +161,7 @@ def _paths(source: Rateable) -> tuple[TableSource, ...]:
         return (source.path,)
     if is_table(source):
         return (memory_table(source),)
-    if isinstance(source, Sequence) and source and all(isinstance(path, str | Path) for path in source):
+    if isinstance(source, Sequence) and all(isinstance(path, str | Path) for path in source):
         return tuple(map(Path, source))
     raise InputError(
         f"source: verdicts cannot be read from {type(source).__name__}: give the path of a store or of files, an open "

@@ -16,7 +16,20 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Crowd, Field, Graded, Judging, Labelling, Panel, Rejudged, Scored, Screened, Sharp, judge_of
+from worlds import (
+    Anchored,
+    Crowd,
+    Field,
+    Graded,
+    Judging,
+    Labelling,
+    Panel,
+    Rejudged,
+    Scored,
+    Screened,
+    Sharp,
+    judge_of,
+)
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
@@ -34,6 +47,7 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.win_rate import win_rate_balanced
 from venire.ratings.peers.self_preference import self_preference_odds
+from venire.ratings.soft_elo.human_scale import human_scale
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
 LEVEL = 0.95
@@ -196,6 +210,16 @@ def of_win_rate(world: Field, asked: int, instructions: int, rng: np.random.Gene
     return float(np.mean(((lo <= truth) & (truth <= hi))[known])) if known.any() else None
 
 
+def of_placement(world: Anchored, which: str, rng: np.random.Generator) -> float | None:
+    """People's rating of a placed model, at 90 %: any, or where `judge` or `people` put it beyond all anchors."""
+    judge, error, people = world.draw(rng)
+    by = people if which == "people" else judge
+    if which != "all" and by[:-1].min() <= by[-1] <= by[:-1].max():
+        return None
+    found = human_scale(judge[:-1], error[:-1], people[:-1], judge[-1], error[-1], alpha=0.1)
+    return float(found.low <= people[-1] <= found.high)
+
+
 def of_changes(world: Rejudged, instructions: int, named: bool, rng: np.random.Generator) -> float:
     """Changes of the models that did not change: whether none of them is `named`, or the share of rows that hold 0."""
     found = rating_changes(*world.draw(instructions, rng), level=LEVEL)
@@ -266,6 +290,15 @@ def cells() -> Iterator[Cell]:
     for judges, instructions, asked in ((5, 200, 5), (20, 200, 3), (6, 8, 15), (6, 15, 15), (12, 8, 8), (12, 15, 8)):
         what = f"{judges} judges, {asked} battles each of {instructions} instructions"
         yield Cell("am-ELO ability", what, partial(of_ability, Sharp(judges, asked), instructions))
+    for anchors in (12, 25):
+        for bent in (0.0, 0.4):
+            for which, where in (
+                ("all", "any model"),
+                ("judge", "beyond by the judge"),
+                ("people", "beyond by people"),
+            ):
+                what = f"{anchors} anchors, {'bent' if bent else 'straight'} scale, {where}"
+                yield Cell("placement, 90 %", what, partial(of_placement, Anchored(anchors, bent=bent), which))
     for models, asked in ((5, 0), (8, 12)):
         for instructions in (6, 8, 20):
             what = f"{models} models, {asked or 'all'} pairs x {instructions} instructions"

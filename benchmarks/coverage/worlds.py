@@ -246,6 +246,31 @@ def _long_soft_elo(models: int, follow: float) -> Floats:
 
 
 @dataclass(frozen=True)
+class Anchored:
+    """Models rated by a judge and by people: the judge's scale is bent, and it has a taste that people do not share.
+
+    Quality is skewed: a few models are far ahead.
+    """
+
+    anchors: int = 12
+    taste: float = 50.0
+    bent: float = 0.0
+
+    def draw(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+        """Ratings by the judge, their errors and those by people, of the anchors and last of a new model."""
+        quality = rng.gamma(3.0, 70.0, self.anchors + 1)
+        error = rng.uniform(10.0, 30.0, self.anchors + 1)
+        liked = quality * (1.0 + self.bent * quality / 400.0) + self.taste * rng.laplace(size=len(quality)) / np.sqrt(
+            2.0
+        )
+        return (
+            800.0 + liked + error * rng.normal(size=len(error)),
+            error,
+            900.0 + quality + 15.0 * rng.normal(size=len(error)),
+        )
+
+
+@dataclass(frozen=True)
 class Sharp:
     """Judges of unlike sharpness on shared instructions, each of which moves models by normal effects.
 

@@ -91,6 +91,18 @@ class Placement:
     lopsided: Literal["won", "lost"] | None = None
     warnings: tuple[str, ...] = ()
 
+    def best_of(self, number: int) -> tuple[float, float] | None:
+        """The interval of `measured` in Elo points that holds for each of `number` placements at once (Bonferroni).
+
+        So it holds for the one that is kept because it came out best. None without a finite interval.
+        """
+        one = self.measured
+        if not (math.isfinite(one.low) and math.isfinite(one.high)):
+            return None
+        tail = (1.0 - self.level) / (2.0 * number)
+        half = float(student.isf(tail, self.instructions - 1.0)) * one.se
+        return one.elo - half, one.elo + half
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NewModelBattles:

@@ -19,10 +19,12 @@ from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
+from venire.reports.board.stored import PLACING
 from venire.reports.plots import Plotted, plot
 from venire.reports.sections import Block, Gap, Paragraph, TextTable, columns_of
 from venire.reports.tables import RowTable
 from venire.storage.read import frames
+from venire.storage.read.activity import campaign_settings
 from venire.storage.store.store import Store
 
 
@@ -195,7 +197,7 @@ def place_result(
     battles = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
     anchors, people = _by_people(board, settings, placement, battles)
     said = [*placement.warnings, *(() if people is None else people.warnings)]
-    said += _few_to_choose(anchors, battles)
+    said += [*_several(store, board, placement), *_few_to_choose(anchors, battles)]
     return PlacementReport(
         settings,
         name,
@@ -239,6 +241,19 @@ def _by_people(
 def _habits(board: PlacementBoard, placement: Placement) -> tuple[Any, ...]:
     habits = planning_habits(board.battles, placement.ratings.models, placement.ratings.logits)
     return tuple(habits[name] for name in sorted(habits))
+
+
+def _several(store: Store, board: PlacementBoard, placement: Placement) -> list[str]:
+    """What is said where the store has placed other models on this board: the best of several is best by luck too."""
+    settings = [campaign_settings(store, row.id) for row in frames.campaigns(store) if row.name.startswith(PLACING)]
+    placed = {placement.model, *(one["place"] for one in settings if one.get("board") == board.campaign)}
+    span = placement.best_of(len(placed))
+    if len(placed) < 2 or span is None:
+        return []
+    return [
+        f"{len(placed)} models were placed on this board: if {placement.model} is kept as the best of them, the judge "
+        f"rates it {_span(*span)} ({_percent(placement.level)} for all of them at once)"
+    ]
 
 
 def _few_to_choose(anchors: Anchors | None, battles: int) -> list[str]:

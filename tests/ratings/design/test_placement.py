@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -198,3 +199,21 @@ def test_an_interval_of_one_bound_holds_its_own_estimate(outcome: float) -> None
         assert one.low <= one.elo <= one.high
     if outcome:
         assert found.held.low == found.held.elo
+
+
+def test_the_best_of_several_placements_has_a_wider_interval_that_holds_for_all() -> None:
+    """The danger: a maker places ten variants in turn, and shows the best of them with an interval for one."""
+    rng = np.random.default_rng(8)
+    strength, held = np.append(np.linspace(-1.0, 1.0, 8), 0.0), 0
+    for _ in range(40):
+        a, b = np.tile(np.array(list(combinations(range(9), 2))).T, 12)
+        item = np.repeat(np.arange(12), 36)
+        y = (rng.random(len(a)) < 1.0 / (1.0 + np.exp(strength[b] - strength[a]))).astype(float)
+        found = place_model(comparisons(a, b, y, cluster=item), "8")
+        one, five = found.best_of(1), found.best_of(5)
+        assert one is not None
+        assert five is not None
+        assert one == pytest.approx((found.measured.low, found.measured.high))
+        assert five[0] < one[0] < found.measured.elo < one[1] < five[1]
+        held += five[0] <= 1000.0 <= five[1]
+    assert held >= 38

@@ -43,9 +43,26 @@ def test_every_residual_is_by_the_line_through_the_others() -> None:
         slope, start = np.polyfit(judge[keep], human[keep], 1)
         assert found.residual[code] == pytest.approx(human[code] - start - slope * judge[code])
     slope, start = np.polyfit(judge, human, 1)
-    whole = split_conformal(found.residual, slope * se, [start + slope * 1040], [slope * 20])
-    assert (found.low, found.high) == pytest.approx((whole.low[0], whole.high[0]))
+    apart = judge - judge.mean()
+    own = 1 / 11 + apart**2 / (apart @ apart)
+    whole = split_conformal(found.residual * np.sqrt(1 - own), slope * se, [start + slope * 1040], [slope * 20])
+    reach = np.sqrt(1 + 1 / 11 + (1040 - judge.mean()) ** 2 / (apart @ apart))
+    middle = start + slope * 1040
+    assert (found.low, found.high) == pytest.approx(
+        (middle - reach * (middle - whole.low[0]), middle + reach * (whole.high[0] - middle))
+    )
     assert found.interval.n == 11
+
+
+def test_beyond_all_anchors_the_interval_is_wider_and_that_is_said() -> None:
+    rng = np.random.default_rng(5)
+    judge = rng.normal(1000, 120, 12)
+    human = judge + rng.normal(0, 30, 12)
+    inside, outside = (human_scale(judge, np.full(12, 9.0), human, elo, 9.0) for elo in (judge.max(), judge.max() + 1))
+    assert (inside.beyond, outside.beyond) == (False, True)
+    assert outside.high - outside.low == pytest.approx(1.3 * (inside.high - inside.low), rel=0.01)
+    assert any("1.3 times as wide" in warning for warning in outside.warnings)
+    assert not any("times as wide" in warning for warning in inside.warnings)
 
 
 def test_the_interval_holds_as_often_as_it_says() -> None:

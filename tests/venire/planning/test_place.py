@@ -120,6 +120,9 @@ def test_a_model_whose_elo_a_simulated_judge_needs_is_refused_before_anything_is
     found = CliRunner().invoke(app, [*given, "--elo", "1300"], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["people"]["known"] == 1300
+    assert not any("kept as the best" in warning for warning in json.loads(found.stdout)["warnings"])
+    second = place(folder, "--completions", str(folder / "new.csv"), "--battles", "20")
+    assert any("2 models were placed on this board" in warning for warning in second["warnings"])
     other = CliRunner().invoke(app, [*given, "--elo", "1301"])
     assert "has 1300 for 'unknown'" in str(other.exception)
     assert "number of Elo points" in str(CliRunner().invoke(app, [*given, "--elo", "1e9"]).exception)

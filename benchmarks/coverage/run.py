@@ -387,6 +387,8 @@ def main() -> None:
             continue
         rng = np.random.default_rng([told.seed, number])
         held = [one for one in (cell.draw(rng) for _ in range(told.replicates)) if one is not None]
+        if not held:  # of few replicates none may be of the cell's kind
+            continue
         share = float(np.mean(held))
         lo, hi = wilson(share, len(held))
         sys.stdout.write(f"| {cell.interval} | {cell.world} | {len(held)} | {share:.3f} | {lo:.3f} to {hi:.3f} |\n")

@@ -98,7 +98,8 @@ def contestant(here: PageContext) -> dict[str, Any]:
     if number not in models:
         raise InputError(f"the store has no model {number}")
     known = models[number]
-    ratings = {one["model"]: one for one in (here.board_at_hand() or {}).get("models", ())}
+    board = here.board_at_hand() or {}
+    ratings = {one["model"]: one for one in board.get("models", ())}
     mine = ratings.get(known.name)
 
     def likely(other: str) -> float | None:
@@ -122,6 +123,7 @@ def contestant(here: PageContext) -> dict[str, Any]:
         "title": known.name,
         "model": known,
         "rating": mine,
+        "estimand": board.get("diagnostics", {}).get("estimand"),
         "opponents": [row for _, row in opponents],
         "categories": [
             {

@@ -99,6 +99,8 @@ def _board(document: Mapping[str, Any]) -> Iterator[Block]:
             Column("judgments", [f"{row.get('battles') or 0:,.0f}" for row in rows]),
         ]
         yield Detail([Chart("board")], instead=[TextTable(columns, label="Leaderboard")])
+        if facts.get("estimand"):
+            yield faint(f"{_level(document)}% intervals: {facts['estimand']}.")
         if sets := tied(rows):
             named = "; ".join(", ".join(name(model, 40) for model in models) for models in sets)
             yield Paragraph(f"Not distinguished: {named}.")
@@ -121,7 +123,7 @@ def _scale_text(document: Mapping[str, Any], ordered: bool) -> str:
     text = f"{board['method']}, {clipped(board['gauge'])}"
     if not ordered:
         chances = ", ".join(f"{gap} points more win {share(expected(float(gap)), 0)} of battles" for gap in POINTS)
-        text += f"; {_level(document)}% intervals. {chances}"
+        text += f". {chances}"
     if any(row.get("reference") is not None for row in board["models"]):
         text += ". Diamonds are ratings known before"
     return text + _arrows(board["models"])

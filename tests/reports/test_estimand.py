@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 
 from venire.arena.records import Origin
 from venire.arena.registry import METHODS
+from venire.pages.report_page import report_html, report_markdown
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate as rated_by
 from venire.reports.board.board import Board
 from venire.reports.board.rate import rate, read
 from venire.reports.board.source import verdict_source
+from venire.reports.documents.report import report_document
 from venire.reports.markdown import markdown
 from venire.reports.sections import Section
 
@@ -113,9 +116,14 @@ def test_every_method_with_errors_by_formula_crosses_respondents(method: str) ->
     assert errors == ("cluster" if abilities else "two-way" if by_formula else "none")
 
 
-def test_it_stands_beside_the_intervals_wherever_they_are_shown() -> None:
-    board = rate(votes(6))
-    assert f"95 % intervals: {OTHER}" in markdown([Section("", "", list(board.sections()))])
+def test_it_stands_beside_the_intervals_on_terminal_and_report(tmp_path: Path) -> None:
+    columns, path = votes(6), tmp_path / "votes.csv"
+    rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join([",".join(columns), *rows]), encoding="utf-8")
+    assert f"95 % intervals: {OTHER}" in markdown([Section("", "", list(rate(path).sections()))])
+    document = report_document(verdict_source(path))
+    for text in (report_markdown(document), report_html(document)):
+        assert f"95% intervals: {OTHER}" in text
 
 
 def test_lack_of_fit_is_named_and_left_out_of_given_pairs() -> None:

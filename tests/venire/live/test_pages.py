@@ -174,6 +174,16 @@ def test_a_judge_that_is_a_coin_is_said_above_the_leaderboard(judged: Callable[.
     visit(store, fits=fits, act=act)
 
 
+def test_what_intervals_are_about_stands_beside_them(store: Path, fits: Fits) -> None:
+    pages = []
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        pages.extend([await ready(session, f"{BASE}/{path}") for path in ("leaderboard", "contestant/1")])
+
+    visit(store, fits=fits, act=act)
+    assert [status for status, text in pages if "other instructions; these judges only" in text] == [200, 200]
+
+
 def test_a_budget_of_tokens_is_on_the_overview_and_in_the_report(
     judged: Callable[..., Path], venire: Callable[..., Any], fits: Fits
 ) -> None:

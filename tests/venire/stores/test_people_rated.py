@@ -98,7 +98,11 @@ def test_the_board_shows_every_judge_beside_people(venire: Venire, voted: Path) 
 
 
 def test_people_are_a_reference_a_method_and_a_check(venire: Venire, voted: Path) -> None:
+    alone = venire("rate", voted, "--method", "human-elo", "--cluster", "annotator", "--json").json()["diagnostics"]
+    assert (alone["cluster"], alone["degrees"]) == ("people", 1.0)
+    assert alone["estimand"] == "other people like these; these instructions only"
     by_people = venire("rate", voted, "--method", "human-elo", "--json").json()
+    assert by_people["diagnostics"]["estimand"] == "other instructions; these people only"
     assert {row["judge"] for row in by_people["judges"]} == {"simulated/person@1", "simulated/person@2"}
     elo = {row["model"]: row["elo"] for row in by_people["models"]}
     for name in ("crowd", "people"):

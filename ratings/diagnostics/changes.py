@@ -71,13 +71,15 @@ class RatingChanges:
     """The changes of all `models` that both tables rate together, sorted by name, with intervals of `level`.
 
     The probability that any unchanged model is called changed is at most 1 - `level`, as long as most models did not
-    change. `clusters` are the instructions of each table (rows, where it names none), `shared` are in both.
+    change. `clusters` are the instructions of each table (rows, where it names none), `shared` are in both; `crossed`
+    errors are clustered by judge too.
     """
 
     models: tuple[RatingChange, ...]
     level: float
     clusters: tuple[int, int]
     shared: int
+    crossed: bool
 
 
 def rating_changes(before: Comparisons, now: Comparisons, *, level: float = 0.95, seed: int = 0) -> RatingChanges:
@@ -109,7 +111,9 @@ def rating_changes(before: Comparisons, now: Comparisons, *, level: float = 0.95
     elo = effects[0].ratings.elo
     columns = (elo, elo + change, change, se, change - half, change + half, changed, reference)
     rows = zip(moved.models, *(column.tolist() for column in columns), strict=True)
-    return RatingChanges(tuple(RatingChange(*row) for row in rows), level, clusters, shared)
+    return RatingChanges(
+        tuple(RatingChange(*row) for row in rows), level, clusters, shared, crossed=moved.errors == "two-way"
+    )
 
 
 def _common(before: Comparisons, now: Comparisons) -> list[Comparisons]:
@@ -140,9 +144,10 @@ def _moved(effects: list[FirstOrderEffects]) -> tuple[Ratings, tuple[int, int], 
     if all(table.crossed and table.cluster is not None for table in tables):
         judge, judges, _ = _codes_of_both([np.array(table.judges, dtype=str)[table.judge] for table in tables])
     gap, size = now.ratings.logits - before.ratings.logits, len(now.ratings.models)
-    covariance, degrees = np.full((size, size), np.nan), 1.0
+    covariance, degrees, errors = np.full((size, size), np.nan), 1.0, "cluster"
     if min(clusters) > 1:
         units = units_of(code, judge, len(code))
+        errors = units.errors
         degrees = min((*clusters, *judges) if units.respondents else clusters) - 1.0
 
         def scatter(group: NDArray[np.int32], count: int) -> Matrix:
@@ -166,7 +171,7 @@ def _moved(effects: list[FirstOrderEffects]) -> tuple[Ratings, tuple[int, int], 
         logits=gap,
         battles=now.ratings.battles,
         covariance=covariance,
-        errors="cluster",
+        errors=errors,
         degrees=max(degrees, 1.0),
     )
     return moved, clusters, shared

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from venire.arena.errors import InputError
+from venire.arena.records import Origin
 from venire.arena.wording import few
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.diagnostics.changes import RatingChanges, rating_changes
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import merge_selected
+from venire.ratings.methods.methods import METHODS, merge_selected
 from venire.reports.board.rate import read
 from venire.reports.board.source import VerdictSource
 from venire.reports.board.stored import choose_campaign
 from venire.reports.board.verdicts import HUMAN_ELO, Verdicts
 from venire.reports.json_values import json_values
-from venire.reports.wording import counted
+from venire.reports.wording import counted, estimand_text
 from venire.storage.read import frames
 from venire.storage.store.opening import reading
 
@@ -103,21 +104,35 @@ def _section(before: Verdicts, after: Verdicts, asked: str, method: str, level: 
     common = sorted(set(now.models) & set(earlier.models))
     if len(common) < 2:
         raise InputError(f"{asked}: it has fewer than two models in common with what is reported")
-    instructions, known = None, {}
+    instructions, known, about = None, {}, None
     try:
         found = rating_changes(earlier, now, level=level, seed=after.seed)
     except InputError as error:  # too little was judged: the rest of the report holds
         says = f"Nothing compares with {named}: {error}."
     else:
-        says = _says(found, named, len(common))
+        about = _estimand(after, earlier, now, found, method)
+        says = _says(found, named, len(common), about)
         known = {row.model: json_values(row) for row in found.models}
         instructions = {"before": found.clusters[0], "now": found.clusters[1], "shared": found.shared}
     rows = [known.get(model, {"model": model} | _NOT_RATED) for model in common]
     rows.sort(key=lambda row: (row["change"] is None, -abs(row["change"] or 0.0), row["model"]))
-    return {"against": named, "level": level, "instructions": instructions, "says": says, "models": rows}
+    facts = {"level": level, "estimand": about, "instructions": instructions}
+    return {"against": named, **facts, "says": says, "models": rows}
 
 
-def _says(found: RatingChanges, named: str, common: int) -> str:
+def _estimand(verdicts: Verdicts, before: Comparisons, now: Comparisons, found: RatingChanges, method: str) -> str:
+    """What the intervals of changes are about."""
+    clustering = verdicts.battles.clustering
+    respondents = "people" if METHODS[method].of_people or set(verdicts.origins) == {Origin.PEOPLE} else "judges"
+    unit = "instructions" if not verdicts.battles.clusters else "clusters"
+    if clustering == "judge":
+        unit = respondents
+    elif now.cluster is None or before.cluster is None:
+        unit = "battles"
+    return estimand_text(unit, respondents, len({*before.judges, *now.judges}), crossed=found.crossed)
+
+
+def _says(found: RatingChanges, named: str, common: int, about: str) -> str:
     changed = [row.model for row in found.models if row.changed]
     word = f"Changed beyond chance: {few(changed)}." if changed else "None changed beyond chance."
     if changed and len(found.models) == 2:
@@ -127,9 +142,9 @@ def _says(found: RatingChanges, named: str, common: int) -> str:
         f"{word} {counted(common, 'model')} in common with {named}, rated by Bradley-Terry on battles of these alone, "
         f"paired by instruction ({shared}). Changes, and 'now', are beside the mean of the "
         f"{sum(row.reference for row in found.models)} models that are not told apart by their changes. "
-        f"{100 * found.level:g}% intervals are of one model at a time; that a model changed is said of all together: "
-        f"while most did not, the chance that any other is named is at most {100 * (1 - found.level):g}%. Judges, "
-        "prompts or instructions that changed change ratings too."
+        f"{100 * found.level:g}% intervals ({about}) are of one model at a time; that a model changed is said of all "
+        f"together: while most did not, the chance that any other is named is at most {100 * (1 - found.level):g}%. "
+        "Judges, prompts or instructions that changed change ratings too."
     )
 
 

@@ -124,3 +124,20 @@ def test_of_two_models_both_are_named_and_tables_without_common_models_are_refus
     other = replace(judged(9), models=tuple("vwxyz"))
     with pytest.raises(InputError, match="no two models in common"):
         rating_changes(judged(8), other)
+
+
+def test_from_five_judges_of_both_tables_errors_are_of_other_judges_too() -> None:
+    rng = np.random.default_rng(4)
+    tables = []
+    for seed in (1, 2):
+        data = judged(seed)
+        judge = np.tile(np.arange(6, dtype=np.int32), len(data))
+        rows = data.select(np.repeat(np.arange(len(data)), 6))
+        rows = replace(rows, y=(rng.random(len(rows)) < rows.y).astype(float), judge=judge, judges=tuple("uvwxyz"))
+        tables.append(rows)
+    plain, crossed = rating_changes(*tables), rating_changes(*(replace(one, crossed=True) for one in tables))
+    assert (plain.crossed, crossed.crossed) == (False, True)
+    # Five degrees of freedom, where there are six judges: 2.57 standard errors to either side.
+    assert all(
+        (row.hi - row.lo) / row.se == pytest.approx(2 * 2.5706, rel=1e-3) for row in crossed.models if row.se > 0
+    )

@@ -408,6 +408,8 @@ def test_parts_of_a_table_are_held_against_the_rest(venire: Venire, tmp_path: Pa
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     changes = venire("report", path, "--format", "json", "--split", "judge=ann").json()["changes"]
     assert changes["instructions"] == {"before": 60, "now": 60, "shared": 60}
+    assert changes["estimand"] == "other instructions; these judges only"
+    assert changes["estimand"] in changes["says"]
     assert [row["model"] for row in changes["models"] if row["changed"]] == ["elm"]
 
 

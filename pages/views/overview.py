@@ -10,6 +10,7 @@ from typing import Any
 
 from venire.arena.budgets import Amount, BudgetSettings
 from venire.pages.context import PageContext
+from venire.reports.wording import INTERIM_ESTIMAND
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.activity import (
@@ -61,6 +62,7 @@ def overview(here: PageContext) -> dict[str, Any]:
         "faults": _faults(routes),
         "rounds": here.memo("rounds", lambda: _rounds(here), _SECONDS),
         "plan": here.memo("plan", here.plan, _SECONDS),
+        "looks_about": INTERIM_ESTIMAND,
         "history": run_history(store, number),
         "settings": settings,
         "origins": sorted({one.origin for one in judges}),

@@ -10,7 +10,7 @@ from rich.console import Console
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.wording import few, interval_text, money, plain
 from venire.render.screen import tabulate
-from venire.reports.wording import counted, elo_text
+from venire.reports.wording import INTERIM_ESTIMAND, counted, elo_text
 from venire.status import MIN_INSTRUCTIONS
 from venire.storage.plans.rounds import analysis_of
 
@@ -118,8 +118,8 @@ def _show_history(screen: Console, analyses: Sequence[tuple[int, InterimAnalysis
     some = f", {len(shown)} of {count}" if len(shown) < count else ""
     tabulate(screen, list(kept), list(zip(*kept.values(), strict=True)), title=f"Looks{some}{origin}")
     meaning = {
-        "half width": "half width: of the widest interval at that look, in Elo points (none yet: fewer than 20 "
-        "instructions, or a model that cannot be rated yet)",
+        "half width": f"half width: of the widest interval at that look, in Elo points, about {INTERIM_ESTIMAND} (none "
+        "yet: fewer than 20 instructions, or a model that cannot be rated yet)",
         "pairs open": "pairs open: pairs of models whose order the rule to stop still waits for",
         "starved": "starved: models with too few battles to be rated well",
     }

@@ -24,6 +24,7 @@ from worlds import (
     Judging,
     Labelling,
     Panel,
+    Planned,
     Rejudged,
     Scored,
     Screened,
@@ -32,12 +33,15 @@ from worlds import (
 )
 
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.agreement.chance_corrected import Coefficient, cohen_kappa, krippendorff_alpha
 from venire.ratings.agreement.reference import agreement
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.am_elo.evaluation import evaluate, loss_differences, predict_from_ratings
 from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import merge_orders
+from venire.ratings.design.interval_forecast import forecast_range
+from venire.ratings.design.priors import prior_ratings
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.changes import rating_changes
 from venire.ratings.diagnostics.corrected_accuracy import corrected_accuracy
@@ -220,6 +224,20 @@ def of_placement(world: Anchored, which: str, rng: np.random.Generator) -> float
     return float(found.low <= people[-1] <= found.high)
 
 
+def of_forecast(world: Planned, rng: np.random.Generator) -> float | None:
+    """The median half width of a campaign's intervals, in the band that was forecast before any verdict (80 %)."""
+    data, asked, people, judges = world.draw(rng)
+    try:
+        found = bradley_terry(data)
+    except SeparatedError:
+        return None
+    lo, hi = found.interval(LEVEL)
+    reference = dict(zip(data.models, ELO_MEAN + POINTS_PER_LOGIT * people, strict=True)) if world.known else None
+    belief = prior_ratings(data.models, None, reference)
+    low, high = forecast_range(data.models, asked, belief.logits, judges=judges).band()
+    return float(low <= np.median((hi - lo) / 2.0) <= high)
+
+
 def of_changes(world: Rejudged, instructions: int, named: bool, rng: np.random.Generator) -> float:
     """Changes of the models that did not change: whether none of them is `named`, or the share of rows that hold 0."""
     found = rating_changes(*world.draw(instructions, rng), level=LEVEL)
@@ -290,6 +308,10 @@ def cells() -> Iterator[Cell]:
     for judges, instructions, asked in ((5, 200, 5), (20, 200, 3), (6, 8, 15), (6, 15, 15), (12, 8, 8), (12, 15, 8)):
         what = f"{judges} judges, {asked} battles each of {instructions} instructions"
         yield Cell("am-ELO ability", what, partial(of_ability, Sharp(judges, asked), instructions))
+    for known, what in ((False, "nothing known"), (True, "people's ratings known")):
+        yield Cell(
+            "forecast of half widths, 80 %", f"campaigns of unlike sizes, {what}", partial(of_forecast, Planned(known))
+        )
     for anchors in (12, 25):
         for bent in (0.0, 0.4):
             for which, where in (

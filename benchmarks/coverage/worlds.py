@@ -271,6 +271,40 @@ class Anchored:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """Campaigns of unlike sizes: of models, pairs, instructions, and judges who are sharp or dull and may call ties.
+
+    Completions have merits of their own; where people's ratings are `known`, judges' gaps are a multiple of theirs.
+    """
+
+    known: bool = False
+
+    def draw(self, rng: np.random.Generator) -> tuple[Comparisons, NDArray[np.int32], Floats, int]:
+        """Judgments with both orders merged, the battles asked (battles, 3), people's ratings in logits, and judges."""
+        models, instructions, judges = rng.integers(4, 11), rng.integers(15, 61), int(rng.integers(1, 4))
+        people = rng.uniform(0.3, 1.0) * rng.normal(size=models)
+        pairs = np.array(list(combinations(range(models), 2)))
+        cells = rng.permutation(len(pairs) * instructions)
+        if rng.random() < 0.5:
+            cells = cells[: max(12 * models, len(cells) // 3)]
+        asked = np.column_stack([pairs[cells % len(pairs)], cells // len(pairs)]).astype(np.int32)
+        merit = rng.uniform(0.1, 0.6) * rng.normal(size=(models, instructions))
+        a, b, item = asked.T
+        gap, battle = people[a] - people[b], rng.uniform(0.2, 1.0) * rng.normal(size=len(asked))
+        slope = np.exp(rng.normal(np.log(1.6), 0.5, judges))[:, None]
+        odds = slope * (gap + merit[a, item] - merit[b, item] + battle)
+        taste = (
+            odds + rng.logistic(size=(2, *odds.shape)) + rng.uniform(0.0, 0.6) * np.array([1.0, -1.0])[:, None, None]
+        )
+        y = np.where(np.abs(taste) < rng.uniform(0.0, 0.8, judges)[:, None], 0.5, (taste > 0.0).astype(float)).mean(
+            axis=0
+        )
+        columns = [np.tile(column, judges) for column in (a, b, item)]
+        data = comparisons(*columns[:2], y.ravel(), models=[f"{code:02}" for code in range(models)], cluster=columns[2])
+        return data, asked, people, judges
+
+
+@dataclass(frozen=True)
 class Sharp:
     """Judges of unlike sharpness on shared instructions, each of which moves models by normal effects.
 

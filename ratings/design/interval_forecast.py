@@ -68,6 +68,35 @@ DEFAULT_EFFECT_ONE_ORDER = replace(DEFAULT_EFFECT, scatter=0.93)
 """The same default where a battle is shown in one order."""
 
 
+class JudgeKind(NamedTuple):
+    """How far judges may be from the default, as factors: on gaps of ratings in their log odds, on design effects."""
+
+    gaps: float
+    scatter: float
+    judges: float
+    completions: float
+
+    def of(self, effect: DesignEffect) -> tuple[float, DesignEffect]:
+        """The factor on gaps, and the effect, as far as the default and not measurements determine them."""
+        share = _PRIOR_PAIRS / (_PRIOR_PAIRS + effect.judgments)
+        scatter, judges, completions = (factor**share for factor in (self.scatter, self.judges, self.completions))
+        grown = replace(
+            effect,
+            scatter=effect.scatter * scatter,
+            judges=min(1.0, effect.judges * judges),
+            completions=min(1.0, effect.completions * completions),
+        )
+        return self.gaps**share, grown
+
+
+FLAT, SHARP = JudgeKind(0.35, 0.5, 0.4, 0.5), JudgeKind(1.4, 1.25, 1.4, 1.25)
+"""Judges that hardly follow the ratings and often call ties, and decided ones: chosen so that half widths of 80 % of
+simulated campaigns are between what both would show (docs/planning.md)."""
+
+_TAIL = 1.2816
+"""Standard deviations on either side of the middle 80 % of a normal distribution."""
+
+
 def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAULT_EFFECT) -> DesignEffect:
     """Design effect of `data` about ratings `logits` (models,), shrunk to `default` as if by 100 more pairs.
 
@@ -255,6 +284,57 @@ def forecast_intervals(
     shared = effect.scatter * merit * each**2 * (met - itself)
     count = len(np.unique(battles[:, 2][often > 0.0]))
     return IntervalForecast(tuple(models), bread, alone, shared, count, grows, level)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForecastRange:
+    """A forecast, and what it would be of `flat` and of `sharp` judges."""
+
+    expected: IntervalForecast
+    flat: IntervalForecast
+    sharp: IntervalForecast
+
+    def median(self, times: float = 1.0) -> float:
+        """The expected median half width over the models in Elo points, for a plan `times` as large."""
+        return float(np.median(self.expected.half_width(times)))
+
+    def band(self, times: float = 1.0) -> tuple[float, float]:
+        """Where the median half width over the models is seen in 80 % of campaigns, in Elo points.
+
+        From flat to sharp judges, and wider by how far errors of so few clusters are off themselves.
+        """
+        middle = self.median(times)
+        if not np.isfinite(middle):
+            return middle, middle
+        clusters = self.expected.instructions * (times if self.expected.grows else 1.0)
+        chance = _TAIL / np.sqrt(2.0 * max(clusters - 1.0, 1.0))
+        below, above = (
+            np.hypot(max(0.0, sign * np.log(float(np.median(edge.half_width(times))) / middle)), chance)
+            for sign, edge in ((-1.0, self.flat), (1.0, self.sharp))
+        )
+        return middle * float(np.exp(-below)), middle * float(np.exp(above))
+
+
+def forecast_range(
+    models: Sequence[str],
+    battles: Battles,
+    logits: Vector,
+    *,
+    judges: int = 1,
+    repeats: int = 1,
+    effect: DesignEffect = DEFAULT_EFFECT,
+    grows: bool = True,
+    weight: Vector | None = None,
+) -> ForecastRange:
+    """`forecast_intervals` for judges as expected, and for flat and sharp ones as far as nothing was measured yet."""
+
+    def of(gaps: float, like: DesignEffect) -> IntervalForecast:
+        return forecast_intervals(
+            models, battles, logits * gaps, judges=judges, repeats=repeats, effect=like, grows=grows,
+            spread=DEFAULT_SPREAD * gaps, weight=weight,
+        )  # fmt: skip
+
+    return ForecastRange(of(1.0, effect), of(*FLAT.of(effect)), of(*SHARP.of(effect)))
 
 
 def _variance(gap: Vector, spread: float) -> Vector:

@@ -29,9 +29,10 @@ from venire.ratings.design.interval_forecast import (
     DEFAULT_EFFECT,
     DEFAULT_EFFECT_ONE_ORDER,
     DesignEffect,
+    ForecastRange,
     IntervalForecast,
     design_effect,
-    forecast_intervals,
+    forecast_range,
 )
 from venire.ratings.design.priors import PriorRatings, prior_ratings
 from venire.session import Session
@@ -54,7 +55,7 @@ class PlanIntervals:
     of `each` trial are in nano-dollars. `covered` is the share of the plan that the campaign's budget covers (1: all).
     """
 
-    widths: IntervalForecast
+    within: ForecastRange
     battles: int
     trials: int
     done: int
@@ -70,6 +71,11 @@ class PlanIntervals:
     largest: float
     """The largest possible multiple of the plan: infinite where instructions can be added."""
 
+    @property
+    def widths(self) -> IntervalForecast:
+        """The expected widths, by model."""
+        return self.within.expected
+
     def needed(self, half: float) -> float | None:
         """The multiple of the plan that a median half-width of `half` points needs; None: impossible."""
         times = self.widths.size_needed(half)
@@ -78,10 +84,6 @@ class PlanIntervals:
     def nano(self, times: float) -> int:
         """Total cost of a plan of `times` the size, including the amount already paid."""
         return self.paid + round(self.each * max(0.0, times * self.trials - self.done))
-
-    def median(self, times: float = 1.0) -> float:
-        """Median half-width over the models, for a plan of `times` the size."""
-        return float(np.median(self.widths.half_width(times)))
 
     def sizes(self) -> list[tuple[str, float]]:
         """Names and sizes of plans, none smaller than the finished part or larger than possible."""
@@ -98,7 +100,8 @@ class PlanIntervals:
         half, floor = self.widths.half_width(), self.widths.model_half_width()
         return {
             "level": self.widths.level,
-            "median": finite_or_none(self.median(1.0)),
+            "median": finite_or_none(self.within.median()),
+            **dict(zip(("low", "high"), map(finite_or_none, self.within.band()), strict=True)),
             "models": {
                 name: {"half_width": finite_or_none(wide), "by_the_model_alone": finite_or_none(least)}
                 for name, wide, least in zip(self.widths.models, half.tolist(), floor.tolist(), strict=True)
@@ -109,7 +112,8 @@ class PlanIntervals:
                     "times": times,
                     "battles": round(self.battles * times),
                     "nano": self.nano(times),
-                    "half_width": finite_or_none(self.median(times)),
+                    "half_width": finite_or_none(self.within.median(times)),
+                    **dict(zip(("low", "high"), map(finite_or_none, self.within.band(times)), strict=True)),
                 }
                 for name, times in self.sizes()
             ],
@@ -154,7 +158,7 @@ def plan_intervals(session: Session, forecast: Forecast) -> PlanIntervals | str 
         known = dict(zip(models, found.logits.tolist(), strict=True))
         effect = design_effect(judged, np.array([known.get(name, np.nan) for name in judged.models]), default)
     try:
-        widths = forecast_intervals(
+        within = forecast_range(
             models,
             battles,
             found.logits,
@@ -172,9 +176,9 @@ def plan_intervals(session: Session, forecast: Forecast) -> PlanIntervals | str 
     covered = min(1.0, (done + payable) / max(1, trials))
     many = round(float(often.sum()))
     there = pairs_of(models) * len(session.planned.design.instructions)
-    largest = np.inf if widths.grows else there / many
+    largest = np.inf if within.expected.grows else there / many
     return PlanIntervals(
-        widths,
+        within,
         many,
         trials,
         done,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from venire.arena.campaigns import CampaignSettings, PhaseSettings
 from venire.arena.shapes import Shape
-from venire.arena.wording import few, money, plain
+from venire.arena.wording import few, interval_text, money, plain
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
 from venire.judges import PROTOCOLS, REASONS_TOKENS
@@ -312,15 +312,17 @@ def show_intervals(screen: Console, found: PlanIntervals | str | None) -> None:
         screen.print(plain(found))
         return
     half = found.widths.half_width()
+    low, high = found.within.band()
     screen.print(
         f"expected half width of the {found.widths.level:.0%} intervals, in Elo points on the judges' own scale: "
         + (
-            f"{np.median(half):.0f} in the middle of {len(half)} models, {half.min():.0f} to {half.max():.0f}"
+            f"{np.median(half):.0f} in the middle of {len(half)} models ({low:.0f} to {high:.0f} in four campaigns of "
+            f"five), {half.min():.0f} to {half.max():.0f} from model to model"
             if np.isfinite(half).all()
             else "without end, on a single instruction"
         )
     )
-    head = ("plan", "battles", *(("money",) if found.nano(1.0) else ()), "half width")
+    head = ("plan", "battles", *(("money",) if found.nano(1.0) else ()), "half width", "in 4 of 5")
     tabulate(screen, head, [_line(found, name, times) for name, times in found.sizes()])
     screen.print(_priced(found))
     if found.widths.instructions < 20:
@@ -344,8 +346,8 @@ def show_intervals(screen: Console, found: PlanIntervals | str | None) -> None:
 
 def _line(found: PlanIntervals, name: str, times: float) -> tuple[str, ...]:
     price = (money(found.nano(times)),) if found.nano(1.0) else ()
-    half = finite_or_none(found.median(times))
-    return (name, f"{found.battles * times:,.0f}", *price, "no end" if half is None else f"{half:.0f}")
+    half, band = finite_or_none(found.within.median(times)), interval_text(*found.within.band(times))
+    return (name, f"{found.battles * times:,.0f}", *price, "no end" if half is None else f"{half:.0f}", band)
 
 
 def _priced(found: PlanIntervals) -> str:
@@ -379,7 +381,7 @@ def _rests_on(found: PlanIntervals) -> list[str]:
         f"{effect.judges:.2f}, completions {effect.completions:.2f}, repeats {effect.repeats:.2f}"
     ]
     if not effect.judgments:
-        return [*notes, "the scatter and correlations are usual ones: widths may be off by 40 %; --pilot 40 measures"]
+        return [*notes, "the scatter and correlations are usual ones: --pilot 40 measures them and narrows the range"]
     assert effect.ties is not None
     assert effect.flips is not None
     measured = f"measured on {effect.judgments:,} judgments: {effect.ties:.0%} ties, {effect.flips:.0%} flips"

@@ -20,6 +20,7 @@ from venire.ratings.design.interval_forecast import (
     IntervalForecast,
     design_effect,
     forecast_intervals,
+    forecast_range,
 )
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles, simulate
@@ -321,3 +322,19 @@ def test_all_of_one_outcome_is_no_error() -> None:
     data = made(1, 1, 5, merit=0.0)
     same = replace(data, y=np.ones(len(data)))
     assert np.isfinite(design_effect(same, np.zeros(4)).scatter)
+
+
+def test_the_band_is_wide_before_verdicts_and_narrows_with_what_is_measured() -> None:
+    battles = np.array([(a, b, item) for item in range(30) for a, b in combinations(range(6), 2)], dtype=np.int32)
+    unknown = np.full(6, np.nan)
+    before = forecast_range(names(6), battles, unknown, judges=2)
+    few, many = (
+        forecast_range(names(6), battles, unknown, judges=2, effect=replace(DEFAULT_EFFECT, judgments=number))
+        for number in (100, 10**6)
+    )
+    widths = [found.band() for found in (before, few, many)]
+    assert all(low < found.median() < high for found, (low, high) in zip((before, few, many), widths, strict=True))
+    assert widths[0][0] < 0.7 * before.median() < 1.2 * before.median() < widths[0][1]
+    ratios = [high / low for low, high in widths]
+    assert ratios[0] > ratios[1] > ratios[2] > 1.3, "errors over 30 instructions are off themselves"
+    assert forecast_range(names(2), battles[:1, :] * [1, 1, 0], unknown[:2]).band() == (np.inf, np.inf)

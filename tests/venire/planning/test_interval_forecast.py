@@ -63,7 +63,10 @@ def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_ca
     assert found["grows_by"] == "instructions"
     assert len(found["models"]) == 6
     shown = venire("plan", file).out
-    assert "off by 40 %" in shown
+    assert "in four campaigns of five" in shown
+    assert "--pilot 40 measures" in shown
+    assert 0.0 < found["low"] < found["median"] < found["high"]
+    assert all(one["low"] < one["half_width"] < one["high"] for one in found["curve"])
     assert f"reference ratings x {SLOPE}, as usual" in " ".join(shown.split())
 
 

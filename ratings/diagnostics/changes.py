@@ -25,7 +25,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_level, check_seed
 from venire.ratings.diagnostics.influence import FirstOrderEffects, first_order_effects, rated_together
-from venire.ratings.diagnostics.lack_of_fit import lack_of_fit
+from venire.ratings.diagnostics.lack_of_fit import lack_of_fit, laplacian
 from venire.ratings.inference.contrasts import JointErrors, joint_errors
 from venire.ratings.pairwise.components import restrict_models
 
@@ -100,11 +100,12 @@ def rating_changes(before: Comparisons, now: Comparisons, *, level: float = 0.95
     effects = [first_order_effects(table) for table in _common(before, now)]
     moved, clusters, shared = _moved(effects)
     joint = joint_errors(moved, draws=_DRAWS, seed=seed, level=level)
+    precision = 1.0 / _quasi_variances(moved)
     changed = apart = np.zeros(len(moved.models), dtype=np.bool_)
     if known := len(joint.known) > 0:
-        changed, apart = (_taken_out(moved, joint, level, surely=surely) for surely in (True, False))
+        changed, apart = (_taken_out(moved, joint, precision, level, surely=surely) for surely in (True, False))
     reference = np.ones_like(changed) if changed.all() else ~(changed | apart)
-    weights = _contrasts(moved, reference)
+    weights = np.eye(len(precision)) - _shares(precision, reference)
     change = POINTS_PER_LOGIT * (weights @ moved.logits)
     se = POINTS_PER_LOGIT * joint.error(weights) if known else np.full(len(change), np.nan)
     half = np.where(se > 0.0, joint.quantile(level), 0.0) * se
@@ -199,22 +200,22 @@ def _lack_of_fit(before: FirstOrderEffects, now: FirstOrderEffects) -> tuple[Mat
     found = [lack_of_fit(one.data, one.ratings.logits) for one in (before, now)]
     degrees = np.array([one.degrees if np.isfinite(one.spread) else 0 for one in found])
     total = int(degrees.sum())
-    size = len(now.ratings.models)
     if not total:
-        return np.zeros((size, size)), 0
+        return np.zeros_like(now.bread), 0
     variance = float(degrees @ np.nan_to_num([one.spread for one in found]) ** 2) / total
-    pulls = _pair_pulls(now) - _pair_pulls(before)
-    return np.asarray(variance * pulls @ pulls.T), total
+    first, second = _information(before), _information(now)
+    across = now.bread @ laplacian(second * first) @ before.bread
+    own = sum(one.bread @ laplacian(by**2) @ one.bread for one, by in ((before, first), (now, second)))
+    return np.asarray(variance * (own - across - across.T)), total
 
 
-def _pair_pulls(effects: FirstOrderEffects) -> Matrix:
-    """How far the effect of each pair (models, pairs) moves each rating, to first order."""
+def _information(effects: FirstOrderEffects) -> Matrix:
+    """The information of each pair (models, models)."""
     logits, wins = effects.ratings.logits, effects.data.wins
     gap = logits[wins.first] - logits[wins.second]
-    information = np.zeros((len(logits), len(logits)))
-    information[wins.first, wins.second] = (wins.won + wins.lost) * expit(gap) * expit(-gap)
-    first, second = np.triu_indices(len(logits), 1)
-    return np.asarray((effects.bread[:, first] - effects.bread[:, second]) * information[first, second])
+    square = np.zeros_like(effects.bread)
+    square[wins.first, wins.second] = (wins.won + wins.lost) * expit(gap) * expit(-gap)
+    return np.asarray(square + square.T)
 
 
 def _quasi_variances(moved: Ratings) -> Vector:
@@ -234,16 +235,18 @@ def _quasi_variances(moved: Ratings) -> Vector:
     return np.asarray(np.maximum(found, max(_MIN_VARIANCE * float(found.mean()), 1e-300)))
 
 
-def _contrasts(moved: Ratings, inside: NDArray[np.bool_]) -> Matrix:
-    """Coefficients (models, models) of each model less the mean of those `inside`, weighted by their precision.
+def _shares(precision: Vector, inside: NDArray[np.bool_]) -> Vector:
+    """What each model (models,) has of the mean of those `inside`.
 
-    With these weights the largest expected ratio is that of the model that did change, however uneven errors are.
+    By their precision: the largest expected ratio is then that of the model that did change, however uneven errors are.
     """
-    precision = np.where(inside, 1.0 / _quasi_variances(moved), 0.0)
-    return np.asarray(np.eye(len(inside)) - precision / precision.sum())
+    share = np.where(inside, precision, 0.0)
+    return np.asarray(share / share.sum())
 
 
-def _taken_out(moved: Ratings, joint: JointErrors, level: float, *, surely: bool) -> NDArray[np.bool_]:
+def _taken_out(
+    moved: Ratings, joint: JointErrors, precision: Vector, level: float, *, surely: bool
+) -> NDArray[np.bool_]:
     """Which models (models,) are apart from the mean of the others, taken out one at a time, the clearest first.
 
     One that changed pulls a mean that it is part of, and makes others look as if they had changed the other way. So
@@ -252,13 +255,13 @@ def _taken_out(moved: Ratings, joint: JointErrors, level: float, *, surely: bool
     """
     inside = np.ones(len(moved.models), dtype=np.bool_)
     while inside.all() or inside.sum() > len(inside) // 2 + 1:
-        ratio, beyond = _ratios(moved, joint, inside, level)
+        ratio, beyond = _ratios(moved, joint, precision, inside, level)
         for code in np.flatnonzero(inside) if surely and inside.sum() > 2 else ():
             if not beyond.any():
                 break
             others = inside.copy()
             others[code] = False
-            beyond &= _ratios(moved, joint, others, level)[1] | ~others
+            beyond &= _ratios(moved, joint, precision, others, level)[1] | ~others
         if not beyond.any():
             break
         inside[np.argmax(np.where(beyond, ratio, 0.0))] = False
@@ -268,13 +271,17 @@ def _taken_out(moved: Ratings, joint: JointErrors, level: float, *, surely: bool
 
 
 def _ratios(
-    moved: Ratings, joint: JointErrors, inside: NDArray[np.bool_], level: float
+    moved: Ratings, joint: JointErrors, precision: Vector, inside: NDArray[np.bool_], level: float
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """Each change beside the mean of those `inside` over its error (models,), and which are beyond chance.
 
-    Chance is the largest ratio of all `inside`.
+    Chance is the largest ratio of all `inside` (max-t).
     """
-    weights = _contrasts(moved, inside)
-    se = joint.error(weights)
-    ratio = np.abs(np.divide(weights @ moved.logits, se, out=np.zeros_like(se), where=se > 0.0))
-    return ratio, inside & (ratio > joint.critical(weights[inside], level))
+    share = _shares(precision, inside)
+    se = joint.error(np.eye(len(share)) - share)
+    ratio = np.abs(np.divide(moved.logits - share @ moved.logits, se, out=np.zeros_like(se), where=se > 0.0))
+    known, critical = inside & (se > 0.0), joint.quantile(level)
+    if known.any():
+        apart = np.abs(joint.errors[:, known] - (joint.errors @ share)[:, None]) / se[known]
+        critical = max(critical, joint.largest(apart.max(axis=1), level))
+    return ratio, inside & (ratio > critical)

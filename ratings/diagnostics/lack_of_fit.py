@@ -73,8 +73,8 @@ def lack_of_fit(data: Comparisons, logits: Vector, *, ridge: float = 0.0) -> Lac
     whole = expit(at[:, None] - at) * expit(at - at[:, None])
     np.fill_diagonal(whole, 0.0)
     even = inverse_information(np.ones((size, size)), at, ridge=0.0, free=free, models=noise.models)
-    across = bread @ _laplacian(_square(noise, information, size) * whole) @ even
-    added = bread @ _laplacian(_square(noise, information**2, size)) @ bread + even @ _laplacian(whole**2) @ even
+    across = bread @ laplacian(_square(noise, information, size) * whole) @ even
+    added = bread @ laplacian(_square(noise, information**2, size)) @ bread + even @ laplacian(whole**2) @ even
     covariance = np.full((len(logits), len(logits)), np.nan)
     covariance[np.ix_(rated, rated)] = np.nan_to_num(spread) ** 2 * (added - across - across.T)
     return LackOfFit(spread, degrees, len(information), size * (size - 1) // 2, covariance)
@@ -131,7 +131,7 @@ def _spread(noise: PairNoise, information: Vector, bread: Matrix, degrees: int, 
         return np.nan
     within = (squares - sums**2 / np.maximum(units, 1.0)) * units / np.maximum(units - 1.0, 1.0)
     phi = float(within[several].sum() / information[several].sum())
-    scale = float(information.sum() - np.sum(bread * _laplacian(_square(noise, information**2, size))))
+    scale = float(information.sum() - np.sum(bread * laplacian(_square(noise, information**2, size))))
     if phi <= 0.0 or scale <= 1e-9 * information.sum():
         return np.nan
     chi_square = float(np.sum(sums**2 / information)) / phi
@@ -145,6 +145,6 @@ def _square(noise: PairNoise, values: Vector, size: int) -> Matrix:
     return square
 
 
-def _laplacian(weight: Matrix) -> Matrix:
+def laplacian(weight: Matrix) -> Matrix:
     """Sum over pairs of weight times x x', x being +1 at one model and -1 at the other."""
     return np.diag(weight.sum(axis=1)) - weight

@@ -61,22 +61,10 @@ class JointErrors:
 
     def error(self, weights: Matrix) -> Vector:
         """Standard errors (contrasts,) of contrasts (contrasts, m) in logits; NaN where one is missing, as above."""
-        variance = np.einsum("ij,jk,ik->i", weights, self.covariance, weights)
+        variance = ((weights @ self.covariance) * weights).sum(axis=1)
         own = weights**2 @ np.diagonal(self.covariance)
         unknown = (own > 0.0) & (variance <= _NO_ERROR * own)
         return np.asarray(np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0))))
-
-    def critical(self, weights: Matrix, level: float) -> float:
-        """The quantile at `level` of the largest ratio of contrasts (contrasts, m) to their errors, by the draws.
-
-        Never less than for one contrast; those without an error are left out.
-        """
-        single, se = self.quantile(level), self.error(weights)
-        known = se > 0.0
-        if not known.any() or not len(self.errors):
-            return single
-        scaled = weights[known] / se[known, None]
-        return max(single, self.largest(np.abs(self.errors @ scaled.T).max(axis=1), level))
 
     def largest(self, ratios: Vector, level: float) -> float:
         """The quantile at `level` of the largest ratios (draws,): infinite where endless replicates reach to it."""
@@ -175,7 +163,11 @@ def simultaneous(
     """
     found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     weights = np.array([_weights(ratings, found, chosen) for chosen in contrasts]).reshape(-1, len(found.known))
-    critical = found.critical(weights, level)
+    critical, se = found.quantile(level), found.error(weights)
+    known = se > 0.0
+    if known.any() and len(found.errors):
+        scaled = weights[known] / se[known, None]
+        critical = max(critical, found.largest(np.abs(found.errors @ scaled.T).max(axis=1), level))
     wide = tuple(_contrast(ratings, found, chosen, level, critical) for chosen in contrasts)
     return Simultaneous(critical, level, wide)
 

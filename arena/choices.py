@@ -44,6 +44,9 @@ Unranked = Literal["below", "absent"]
 """What a model without a row on a ballot is: shown and not ranked, where the instruction's other ballots have it; or
 not shown."""
 
+Unattempted = Literal["keep", "drop"]
+"""What becomes of pairs of which either answer was not attempted, or has no grade."""
+
 TableKind = Literal["instructions", "completions", "elo"]
 """What the rows of an imported table are."""
 

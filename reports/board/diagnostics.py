@@ -105,6 +105,22 @@ class PeopleVotes:
 
 
 @dataclass(frozen=True, slots=True)
+class UnattemptedPairs:
+    """How many judgments were left out since an answer was not attempted by `protocol`, and since one has no grade."""
+
+    protocol: str
+    judgments: int
+    ungraded: int
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What was left out, in sentences."""
+        unattempted = f"{counted(self.judgments, 'judgment')} left out: an answer was not attempted ({self.protocol})"
+        ungraded = f"{counted(self.ungraded, 'judgment')} left out: an answer has no grade by {self.protocol}"
+        return (unattempted, *([ungraded] if self.ungraded else []))
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceReading:
     """How known ratings of a file, or of `people`, were used: those shared with the judged models, and the others."""
 
@@ -148,7 +164,8 @@ class Diagnostics:
     ratings, None with an `agreement_reason`. None, or empty, is what does not apply: `alike` is a note on names of
     models, `coins` are judges not better than a coin, `people` those whose votes are beside the verdicts and
     `people_agreement` what they agree on, `peers` are judges that are models, `source` and `reference` say how files
-    were used. `remarks` are notes of the reading of verdicts, `figures` what was asked for beside the board.
+    were used. `remarks` are notes of the reading of verdicts, `unattempted` are pairs that were left
+    out, `figures` what was asked for beside the board.
     """
 
     reason: str | None
@@ -176,6 +193,7 @@ class Diagnostics:
     reference: ReferenceReading | None = None
     people: PeopleVotes | None = None
     remarks: tuple[str, ...] = ()
+    unattempted: UnattemptedPairs | None = None
     figures: FigureResults = field(default_factory=FigureResults)
 
     def finding(self, kind: type[Record]) -> Record | None:
@@ -217,6 +235,7 @@ class Diagnostics:
         own, weights = self.counts.own_left_out, self.counts.judge_weights
         texts = [f"{counted(own, 'verdict')} of judges on themselves were left out"] if own else []
         weighed = few([f"{name} {weight:g}" for name, weight in weights.items()]) if weights else ""
+        texts += self.unattempted.texts if self.unattempted is not None else ()
         return (*texts, *([f"judges weigh {weighed}"] if weighed else []))
 
     @property
@@ -273,6 +292,8 @@ class Diagnostics:
             yield "reference", json_values(self.reference)
         if self.people is not None and self.people_agreement is None:
             yield "people", self.people_document
+        if self.unattempted is not None:
+            yield "unattempted", json_values(self.unattempted)
         if self.remarks and not of_method:
             yield "notes", list(self.notes)
         yield from json_values(self.figures).items()

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, TypeGuard, Unpack
 
 from venire.arena.battles import Clustering
 from venire.arena.campaigns import CampaignSettings
-from venire.arena.choices import BothBad, Unranked
+from venire.arena.choices import BothBad, Unattempted, Unranked
 from venire.arena.errors import InputError
 from venire.arena.hints import setting
 from venire.arena.records import Origin
@@ -61,7 +61,8 @@ class VerdictSource:
     counts, and `baseline` is the opponent of all models where the files do not name it. `reference` is a file of known
     ratings, or a group of people by its name ("people": the only one), whose votes are rated; it replaces the ratings
     of a store. `human` names the people whose votes judges are compared with: a group of a store, by default its only
-    one, or a judge of a table. `unranked` sets how a model without a row on a ballot counts (`ratings.ballots`).
+    one, or a judge of a table. `unranked` sets how a model without a row on a ballot counts (`ratings.ballots`),
+    `unattempted` whether pairs with an answer that was not attempted, or not graded, are rated.
     """
 
     paths: tuple[TableSource, ...]
@@ -75,6 +76,7 @@ class VerdictSource:
     baseline: str | None = None
     reference: Path | None = None
     unranked: Unranked = "below"
+    unattempted: Unattempted = "keep"
     human: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
 

@@ -7,24 +7,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from venire.arena.battles import Battles, Clustering
 from venire.arena.errors import InputError
-from venire.arena.hints import setting
+from venire.arena.hints import setting, setting_with
 from venire.arena.records import Origin
 from venire.arena.wording import few
+from venire.ratings.data.judgments import merge_orders, select_battles
+from venire.ratings.diagnostics.accuracy import PAIR_KINDS
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
 from venire.reports.board.board import Board, with_grades
 from venire.reports.board.build import build
-from venire.reports.board.diagnostics import PeopleVotes, ReferenceReading
+from venire.reports.board.diagnostics import PeopleVotes, ReferenceReading, UnattemptedPairs
 from venire.reports.board.stored_grades import StoredGrades
 from venire.reports.chart_data import ChartSource, Costs
 from venire.reports.comparison import Comparison
 from venire.reports.echoes import with_echo_pairs
 from venire.reports.edits import edit_contrasts
 from venire.reports.figures import Figures, figures_of
+from venire.reports.graded_pairs import kinds_of_pairs
 from venire.reports.rank_agreement import with_rank_agreement
 from venire.reports.wording import alike_text
 from venire.storage.transfer.formats.source import ImportReading, TableReading
@@ -71,6 +75,7 @@ class Verdicts:
     `edited` verdicts with an edited completion, by edit and side. `people` are those whose votes are beside the
     verdicts (`battles.people`), `groups` the names of all groups whose votes there are. `in_time` and `costs` are what
     charts read of a store (`reports.chart_data.ChartSource`); the rows of a table are in the order of the table.
+    `unattempted` counts judgments that were left out.
     """
 
     battles: Battles
@@ -91,6 +96,7 @@ class Verdicts:
     groups: tuple[str, ...] = ()
     in_time: Callable[[], Battles] | None = None
     costs: Callable[[], Costs] | None = None
+    unattempted: UnattemptedPairs | None = None
 
     def clustered(self, clustering: Clustering) -> Verdicts:
         """The same with rows that share their noise so; those of grades by instruction or not at all."""
@@ -105,6 +111,39 @@ class Verdicts:
             grades=self.grades and self.grades.clustered(clustering != "none"),
             edited={key: of(one) for key, one in self.edited.items()},
             people=self.people and replace(self.people, battles=of(self.people.battles)),
+        )
+
+    def attempted(self) -> Verdicts:
+        """The same from pairs of which both answers were attempted, by the grades that accuracy is taken from.
+
+        Ballots count as their pairs. Raises InputError where no answer was graded, and where no pair is left.
+        """
+        drop = setting_with("unattempted", "drop")
+        table = None if self.grades is None else self.grades.board(level=0.95).accuracy
+        if self.grades is None or table is None:
+            raise InputError(f"{drop} takes grades of answers, and there are none here: leave it out")
+        grades, protocol = self.grades.grades, table.protocol
+        unattempted = PAIR_KINDS.index("unattempted")
+
+        def kinds(battles: Battles) -> NDArray[np.int64]:
+            return kinds_of_pairs(grades, protocol, battles)
+
+        def of(battles: Battles) -> Battles:
+            kind = kinds(battles)
+            people = battles.people and of(battles.people)
+            return replace(select_battles(battles, (kind >= 0) & (kind != unattempted)), ballots=None, people=people)
+
+        kept, kind, in_time = of(self.battles), kinds(self.battles), self.in_time
+        if not len(kept.label):
+            raise InputError(f"{drop}: of no pair were both answers attempted ({protocol}): leave it out")
+        left_out = [len(merge_orders(select_battles(self.battles, kind == code))) for code in (unattempted, -1)]
+        return replace(
+            self,
+            battles=kept,
+            ballots=None,
+            people=self.people and replace(self.people, battles=of(self.people.battles)),
+            in_time=None if in_time is None else lambda: of(in_time()),
+            unattempted=UnattemptedPairs(protocol, *left_out),
         )
 
     def board(
@@ -146,6 +185,7 @@ class Verdicts:
             reference=self.reference_reading,
             people=None if self.people is None else self.people.counts,
             remarks=tuple(remarks),
+            unattempted=self.unattempted,
         )
         if figures is not None:
             found = replace(found, figures=figures_of(battles, method, options, figures, self))
@@ -197,14 +237,23 @@ class Verdicts:
             options=options,
             families=self.families,
         )
-        found = replace(board.diagnostics, people=people.counts, reference=self.reference_reading)
+        found = replace(
+            board.diagnostics,
+            people=people.counts,
+            reference=self.reference_reading,
+            unattempted=self.unattempted,
+        )
         return replace(board, diagnostics=found)
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
         self.refuse_grades_alone()
         known = self.outside_orders(options.level)
-        notes = [*(self.source.notes if self.source else ()), *filter(None, [alike_text(self.battles.models)])]
+        notes = [
+            *(self.unattempted.texts if self.unattempted else ()),
+            *(self.source.notes if self.source else ()),
+            *filter(None, [alike_text(self.battles.models)]),
+        ]
         return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
 
     def outside_orders(self, level: float) -> dict[str, tuple[str, Mapping[str, float]]]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from venire.arena.choices import Unranked
+from venire.arena.choices import Unattempted, Unranked
 from venire.arena.registry import METHODS
 from venire.cli.help import METHOD, READ, names_of
 from venire.cli.options import JSON, named_stores, with_options
@@ -29,6 +29,14 @@ class RatedSource(SourceOptions):
             "absent.",
         ),
     ] = "below"
+    unattempted: Annotated[
+        Unattempted,
+        typer.Option(
+            "--unattempted",
+            rich_help_panel=READ,
+            help="Where answers were graded: pairs with an answer that was not attempted, or has no grade.",
+        ),
+    ] = "keep"
     reference: Annotated[
         Path | None,
         typer.Option(

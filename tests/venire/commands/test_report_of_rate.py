@@ -48,6 +48,7 @@ OF_OTHER_SOURCES = {
     "--conformal": "scores",
     "--ablation": "four judges with a rating",
     "--accuracy-baseline": "grades",
+    "--unattempted": "grades",
 }
 
 

@@ -122,6 +122,49 @@ def test_ratings_of_pairs_are_held_against_accuracy(venire: Venire, campaign: Ca
     assert "the accuracy baseline is 20.0" in refused.err
 
 
+def test_pairs_with_an_unattempted_answer_are_left_out_where_asked(
+    venire: Venire, campaign: Callable[..., Path]
+) -> None:
+    path = campaign("both", PAIRS + TRUTH + DIRECT)
+    words = ("rate", path, "--ridge", "0.1")
+    whole = venire(*words, "--json").json()
+    report = path.with_name("report.json")
+    board = venire(*words, "--unattempted", "drop", "--json", "--report", report).json()
+    rows = {row["ratings"]: row["judgments"] for row in whole["grades"]["rank_agreement"]["rows"]}
+    left_out = board["diagnostics"]["unattempted"]
+    assert left_out == {"protocol": "direct-reference", "judgments": rows["unattempted"], "ungraded": 0}
+    assert 0 < rows["unattempted"] == whole["diagnostics"]["judgments"] - board["diagnostics"]["judgments"]
+    assert "unattempted" not in whole["diagnostics"]
+    assert board["grades"]["accuracy"] == whole["grades"]["accuracy"]
+    assert [row["judgments"] for row in board["grades"]["rank_agreement"]["rows"]][3] == 0
+    said = f"{rows['unattempted']} judgments left out: an answer was not attempted (direct-reference)"
+    assert said in venire(*words, "--unattempted", "drop").out
+    assert said in report.read_text(encoding="utf-8")
+    made = vn.rate(path, ridge=0.1, unattempted="drop")
+    assert made.to_json()["models"] == board["models"]
+    assert [row["elo"] for row in board["models"]] != [row["elo"] for row in whole["models"]]
+    assert made.evidence is not None
+    assert made.evidence.in_time is not None
+    assert len(made.evidence.in_time().label) == len(made.evidence.battles.label)
+    compared = vn.compare(path, methods=("win-rate", "elo"), unattempted="drop")
+    assert said in compared.notes
+
+
+def test_answers_without_a_grade_are_left_out_with_those_not_attempted(campaign: Callable[..., Path]) -> None:
+    campaign("graded", TRUTH, instructions=2, store=STORE)
+    path = campaign("paired", PAIRS, instructions=3, store=STORE)
+    found = vn.rate(path, unattempted="drop", ridge=0.1).diagnostics
+    assert found.unattempted is not None
+    assert found.unattempted.ungraded == 15
+    assert found.counts.judgments + found.unattempted.judgments == 30
+
+
+def test_unattempted_pairs_are_known_by_grades_alone(venire: Venire, judged: Callable[..., Path]) -> None:
+    refused = venire("rate", judged(), "--unattempted", "drop")
+    assert refused.code == 2
+    assert "--unattempted drop takes grades of answers" in refused.err
+
+
 def test_methods_are_compared_by_their_tau_with_accuracy_and_with_a_reference(
     venire: Venire, campaign: Callable[..., Path]
 ) -> None:

@@ -65,12 +65,15 @@ def split_section(source: VerdictSource, part: str, method: str, level: float) -
 def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) -> list[Verdicts]:
     """The verdicts of a store's campaign of this value, and the others."""
     verdicts = read(source)
-    battles, known = verdicts.battles, None
+    battles, known, there = verdicts.battles, None, ""
     with reading(path) as store:
         if column == "judge":
+            there = f"; judges: {few(battles.judges)}"
             inside = np.array([name == value for name in battles.judges])[battles.judge]
         elif column == "category":
-            wanted = {name for name, kind in store.read("instruction_categories") if kind == value}
+            kinds = dict(store.read("instruction_categories"))
+            there = f"; categories: {few(sorted(set(kinds.values())))}" if kinds else "; it has no categories"
+            wanted = {name for name, kind in kinds.items() if kind == value}
             inside = np.array([name in wanted for name in battles.instructions])[battles.instruction]
         elif column == "before":
             timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
@@ -81,9 +84,7 @@ def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) 
     sides = [rows if known is None else rows & known for rows in (inside, ~inside)]
     if not all(rows.any() for rows in sides):
         which = "no verdict is" if not sides[0].any() else "every verdict is"
-        raise InputError(
-            f"--split {column}={value}: {which} of it, so that nothing compares; judges: {few(battles.judges)}"
-        )
+        raise InputError(f"--split {column}={value}: {which} of it, so that nothing compares{there}")
     return [replace(verdicts, battles=select_battles(battles, rows)) for rows in sides]
 
 

@@ -71,7 +71,7 @@ def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) 
             there = f"; judges: {few(battles.judges)}"
             inside = np.array([name == value for name in battles.judges])[battles.judge]
         elif column == "category":
-            kinds = dict(store.read("instruction_categories"))
+            kinds: dict[str, str] = dict(store.read("instruction_categories"))
             there = f"; categories: {few(sorted(set(kinds.values())))}" if kinds else "; it has no categories"
             wanted = {name for name, kind in kinds.items() if kind == value}
             inside = np.array([name in wanted for name in battles.instructions])[battles.instruction]

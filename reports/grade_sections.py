@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from venire.arena.wording import few, interval_text
 from venire.reports.edits import EditContrast
@@ -119,8 +120,7 @@ def _category_sections(grades: GradeBoard, table: AccuracyTable) -> Iterator[Blo
 
 def _rank_agreement_sections(grades: GradeBoard, found: RankAgreement) -> Iterator[Block]:
     """Correlations of ratings with accuracy: from all pairs, each kind of pair, of graders and of filtered models."""
-    of_filtered = [found.filter.agreement] if found.filter is not None and found.filter.agreement is not None else []
-    rows = [*found.rows, *of_filtered]
+    rows = [*found.rows, *_filter_rows(found)]
     ranked = [row for row in rows if row.kendall is not None]
     level = f"{100 * grades.level:g} %"
     yield Gap()
@@ -147,13 +147,22 @@ def _rank_agreement_sections(grades: GradeBoard, found: RankAgreement) -> Iterat
         yield faint(f"note: {note}")
     if found.ungraded:
         yield faint(f"{_percent(found.ungraded)} of verdicts on pairs have an answer without a grade")
-    if found.filter is not None:
-        yield from _filter_sections(found.filter)
+    for one in found.filters:
+        yield from _filter_sections(one)
+
+
+def _filter_rows(found: RankAgreement) -> Iterator[RankAgreementRow]:
+    """Ratings of the models that each filter keeps: those of all pairs where it keeps all and others are beside it."""
+    for one in found.filters:
+        if one.agreement is not None:
+            yield one.agreement
+        elif len(found.filters) > 1:
+            yield replace(found.rows[0], ratings=one.name)
 
 
 def _filter_sections(found: AccuracyFilter) -> Iterator[Block]:
     """Which models a ranking by accuracy would keep, and why others fall."""
-    rule = f"read above 90 %, accuracy above {found.baseline:.0%}, 1 point apart"
+    rule = f"read above 90 %, {found.name}, 1 point apart"
     models = counted(len(found.kept) + len(found.dropped), "model")
     yield faint(f"accuracy filter ({rule}): keeps {len(found.kept)} of {models}")
     for name, reason in list(found.dropped.items())[:_MAX_DROPPED]:

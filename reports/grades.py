@@ -154,6 +154,11 @@ class AccuracyFilter:
     dropped: Mapping[str, str]
     agreement: RankAgreementRow | None = None
 
+    @property
+    def name(self) -> str:
+        """What its ratings are called beside those of other filters."""
+        return f"accuracy above {100 * self.baseline:g}%"
+
 
 @dataclass(frozen=True, slots=True)
 class RankAgreement:
@@ -166,7 +171,13 @@ class RankAgreement:
     method: str
     rows: tuple[RankAgreementRow, ...]
     ungraded: float
-    filter: AccuracyFilter | None = None
+    filters: tuple[AccuracyFilter, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The rows as plain values, with the first of the `filters`, and all where there are several."""
+        plain = asdict(self)
+        filters = plain.pop("filters")
+        return plain | {"filter": filters[0] if filters else None} | ({"filters": filters} if len(filters) > 1 else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +261,7 @@ class GradeBoard:
             "cluster": self.cluster,
             "accuracy": [_table_json(table) | {"estimand": self.estimand(table)} for table in self.tables],
             "judges": [asdict(row) for row in self.graders],
-            "rank_agreement": None if self.agreement is None else asdict(self.agreement),
+            "rank_agreement": None if self.agreement is None else self.agreement.to_json(),
             "echo": None if self.echo is None else asdict(self.echo),
             "notes": list(self.notes),
         }

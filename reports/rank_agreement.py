@@ -36,18 +36,20 @@ _SECONDS = 1.0
 
 
 def with_rank_agreement(
-    board: Board, grades: Grades, battles: Battles, options: Options, *, accuracy_baseline: float = 0.0
+    board: Board,
+    grades: Grades,
+    battles: Battles,
+    options: Options,
+    *,
+    accuracy_baseline: float | Sequence[float] = 0.0,
 ) -> Board:
     """The board with its order held against accuracy, where it has both: all pairs, each kind of pair, and graders.
 
     `grades` are those of the board's tables and `battles` the verdicts that its ratings come from. Models are filtered
-    by `ratings.data.models.filter_models`; `accuracy_baseline` is the share (0 to 1) that guessing gets right. Raises
-    InputError for a baseline outside [0, 1).
+    by `ratings.data.models.filter_models`; `accuracy_baseline` is the share (0 to 1) that guessing gets right, or
+    several, each for a filter of its own. Raises InputError for a baseline outside [0, 1).
     """
-    if not 0.0 <= accuracy_baseline < 1.0:
-        raise InputError(
-            f"the accuracy baseline is {accuracy_baseline}; give the share that guessing gets right, 0 to 1"
-        )
+    baselines = _baselines(accuracy_baseline)
     if board.grades is None or board.grades.accuracy is None or not len(battles.status):
         return board
     truth = board.grades.accuracy
@@ -58,9 +60,19 @@ def with_rank_agreement(
         rows.append(_rated_row(kind, battles, kinds == code, board.method, options, truth.accuracy, total))
     rows += _graders(board.grades.tables[1:], board.grades.graders, truth, options.level)
     ungraded = int(np.count_nonzero(kinds < 0)) / len(kinds)
-    found = RankAgreement(truth.protocol, board.method, tuple(rows), ungraded)
-    found = replace(found, filter=_filtered(board, battles, options, truth, accuracy_baseline, total))
+    alone = "filtered models" if len(baselines) == 1 else None
+    filters = [_filtered(board, battles, options, truth, baseline, total, alone) for baseline in baselines]
+    found = RankAgreement(truth.protocol, board.method, tuple(rows), ungraded, tuple(filters))
     return replace(board, grades=replace(board.grades, agreement=found))
+
+
+def _baselines(given: float | Sequence[float]) -> tuple[float, ...]:
+    """The baselines in the order given, each once; raises InputError as `with_rank_agreement` does."""
+    baselines = (given,) if isinstance(given, int | float) else tuple(dict.fromkeys(given))
+    for baseline in baselines:
+        if not 0.0 <= baseline < 1.0:
+            raise InputError(f"the accuracy baseline is {baseline}; give the share that guessing gets right, 0 to 1")
+    return baselines or (0.0,)
 
 
 def board_values(board: Board) -> dict[str, float]:
@@ -147,9 +159,18 @@ def _graders(
 
 
 def _filtered(
-    board: Board, battles: Battles, options: Options, truth: AccuracyTable, baseline: float, total: int
+    board: Board,
+    battles: Battles,
+    options: Options,
+    truth: AccuracyTable,
+    baseline: float,
+    total: int,
+    name: str | None,
 ) -> AccuracyFilter:
-    """The models that the accuracy filter keeps of those rated and graded, and the agreement among them."""
+    """The models that the accuracy filter keeps of those rated and graded, and the agreement among them.
+
+    `name` is what their ratings are called; None: as the filter is.
+    """
     rated = set(battles.models)
     graded = [row for row in truth.models if row.model in rated and row.model in truth.accuracy]
     found = filter_models(
@@ -166,5 +187,5 @@ def _filtered(
     rows = inside[battles.model_a] & inside[battles.model_b]
     accuracy = {name: truth.accuracy[name] for name in found.kept}
     return replace(
-        among, agreement=_rated_row("filtered models", battles, rows, board.method, options, accuracy, total)
+        among, agreement=_rated_row(name or among.name, battles, rows, board.method, options, accuracy, total)
     )

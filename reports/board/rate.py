@@ -38,7 +38,7 @@ def rate(
     options: Options | None = None,
     reference: Path | str | None = None,
     unattempted: Unattempted = "keep",
-    accuracy_baseline: float = 0.0,
+    accuracy_baseline: float | Sequence[float] = 0.0,
     figures: Figures | None = None,
     **reading: Unpack[SourceKeywords],
 ) -> Board:
@@ -49,9 +49,9 @@ def rate(
     `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
     `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
     other arguments are as in `VerdictSource`, `unattempted` among them. `accuracy_baseline` is the share of answers
-    that guessing gets right, which the filter of models by accuracy asks for, `figures` asks for more figures
-    (`Figures`), which are among the diagnostics. Raises InputError for a source that cannot be read, an unknown
-    campaign, and an argument that does not apply.
+    that guessing gets right, which the filter of models by accuracy asks for, or several, each for a filter of its own;
+    `figures` asks for more figures (`Figures`), which are among the diagnostics. Raises InputError for a source that
+    cannot be read, an unknown campaign, and an argument that does not apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)

@@ -151,7 +151,7 @@ class Verdicts:
         method: str | None = None,
         options: Options | None = None,
         *,
-        accuracy_baseline: float = 0.0,
+        accuracy_baseline: float | Sequence[float] = 0.0,
         figures: Figures | None = None,
     ) -> Board:
         """The board by one method, with what `figures` asks for among its diagnostics.

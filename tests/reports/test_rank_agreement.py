@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def judged(table: Table, grades: dict[str, list[int]], seed: int = 1, *, taste: 
     return table(rows)
 
 
-def board(battles: Battles, grades: Grades, *, baseline: float = 0.0, **options: Any) -> Board:
+def board(battles: Battles, grades: Grades, *, baseline: float | Sequence[float] = 0.0, **options: Any) -> Board:
     given = Options(**options)
     made = build(battles, origins=[Origin.RECORDED], options=given)
     graded = with_grades(made, grade_board(grades, verdicts="recorded", level=given.level))
@@ -139,19 +139,41 @@ def test_the_filter_names_who_falls_and_rates_the_rest(table: Table) -> None:
     grades = answers()
     battles = judged(table, grades)
     made = board(battles, make_grades(of("t", "direct", **grades)), baseline=0.3)
-    kept = found(made).filter
-    assert kept is not None
+    (kept,) = found(made).filters
     assert set(kept.kept) | set(kept.dropped) == set(MODELS)
     assert "not above the baseline 0.3" in kept.dropped["f"]
     assert kept.agreement is not None
     assert kept.agreement.models == len(kept.kept) < 6
     assert kept.agreement.judgments == 60 * len(kept.kept) * (len(kept.kept) - 1) // 2
-    every = found(board(battles, make_grades(of("t", "direct", **grades)))).filter
-    assert every is not None
+    (every,) = found(board(battles, make_grades(of("t", "direct", **grades)))).filters
     if not every.dropped:
         assert every.agreement is None
     with pytest.raises(InputError, match="accuracy baseline is 25"):
         board(battles, make_grades(of("t", "direct", **grades)), baseline=25)
+
+
+def test_filters_stand_side_by_side_each_with_its_models_and_agreement(table: Table) -> None:
+    grades = answers()
+    battles, graded = judged(table, grades), make_grades(of("t", "direct", **grades))
+    made = board(battles, graded, baseline=[0.0, 0.3, 0.5, 0.3])
+    filters = found(made).filters
+    assert [one.baseline for one in filters] == [0.0, 0.3, 0.5]
+    for one in filters:
+        (alone,) = found(board(battles, graded, baseline=one.baseline)).filters
+        assert (one.kept, one.dropped) == (alone.kept, alone.dropped)
+        figures = [(row.models, row.judgments, row.kendall) for row in (one.agreement, alone.agreement) if row]
+        assert len(set(figures)) <= 1
+    document = found(made).to_json()
+    assert [one["baseline"] for one in document["filters"]] == [0.0, 0.3, 0.5]
+    assert document["filter"] == document["filters"][0]
+    assert "filters" not in found(board(battles, graded)).to_json()
+    out = io.StringIO()
+    assert made.grades is not None
+    show(Console(file=out, width=130, markup=False), grade_sections(made.grades))
+    rows = {line.partition("%")[0]: line.split() for line in out.getvalue().splitlines() if line.startswith("accuracy")}
+    assert {name: row[5] for name, row in rows.items() if "filter" not in name} == {
+        one.name.rstrip("%"): f"{len(one.kept)}" for one in filters if len(one.kept) > 3
+    }
 
 
 def test_a_kind_that_cannot_be_rated_together_says_why(table: Table) -> None:

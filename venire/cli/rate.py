@@ -70,11 +70,13 @@ def rate(
     as_json: bool = JSON,
     *,
     source: RatedSource,
-    accuracy_baseline: float = typer.Option(
-        0.0,
+    accuracy_baseline: list[float] = typer.Option(
+        [0.0],
         "--accuracy-baseline",
+        metavar="SHARE",
         rich_help_panel=READ,
-        help="Where answers were graded: the share that guessing gets right; models not above it are filtered.",
+        help="Where answers were graded: the share that guessing gets right; models not above it are filtered. "
+        "Several: filters side by side.",
     ),
     rating: RatingOptions,
     figures: FigureOptions,

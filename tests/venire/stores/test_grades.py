@@ -117,6 +117,13 @@ def test_ratings_of_pairs_are_held_against_accuracy(venire: Venire, campaign: Ca
     assert set(found["filter"]["kept"]) | set(found["filter"]["dropped"]) == {
         row["model"] for row in vn.rate(path, ridge=0.1, accuracy_baseline=0.2).rows()
     }
+    several = venire(
+        "rate", path, "--ridge", "0.1", "--json", "--accuracy-baseline", "0", "--accuracy-baseline", "0.6"
+    ).json()["grades"]["rank_agreement"]
+    assert {**several, "filters": None} == {**found, "filters": None}
+    assert [len(one["kept"]) for one in several["filters"]] == sorted(
+        (len(one["kept"]) for one in several["filters"]), reverse=True
+    )
     refused = venire("rate", path, "--accuracy-baseline", "20")
     assert refused.code == 2
     assert "the accuracy baseline is 20.0" in refused.err

@@ -148,14 +148,15 @@ def check_instructions(case: Case) -> CheckResult:
     there = np.bincount(data.cluster)
     there = there[there > 0]
     units, models = len(there), len(data.models)
+    unit = "judge" if case.judgments.clustering == "judge" else "instruction"
     details = {
-        "instructions": units,
+        f"{unit}s": units,
         "models": models,
         "largest_share": float(there.max(initial=0) / max(len(data), 1)),
     }
-    says = counted(units, "instruction")
+    says = counted(units, unit)
     if units < FEW_CLUSTERS:
-        says += ": intervals are too narrow, and the next instructions may say something else"
+        says += f": intervals are too narrow, and the next {unit}s may say something else"
     elif units <= models:
         says += f" for {models} models: some differences between several models come out with no error"
     else:

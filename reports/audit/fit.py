@@ -114,7 +114,8 @@ def _rated(case: Case) -> tuple[Comparisons, Ratings]:
     data, ratings = largest_group(case)
     units = ratings.diagnostics.get("clusters")
     if data.cluster is not None and units is not None and units < _MIN_UNITS:
-        raise InputError(f"{counted(units, 'instruction')}: {_MIN_UNITS} are needed to tell what chance makes of them")
+        unit = "judge" if case.judgments.clustering == "judge" else "instruction"
+        raise InputError(f"{counted(units, unit)}: {_MIN_UNITS} are needed to tell what chance makes of them")
     return data, ratings
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.diagnostics.influence import (
     Influence,
@@ -97,7 +98,7 @@ def check_models(case: Case) -> CheckResult:
 )
 def check_removal(case: Case) -> CheckResult:
     """Whether removing a few judgments would replace a clear winner; `details` has instructions and judges too."""
-    data, ridge = case.judgments.comparisons(), case.options.ridge or 0.0
+    data, ridge = _by_instruction(case), case.options.ridge or 0.0
     units: list[RemovalUnit] = ["judgment", *_named_units(case)]
     found = [smallest_removal(data, unit, ridge=ridge) for unit in units]
     first = found[0]
@@ -106,6 +107,11 @@ def check_removal(case: Case) -> CheckResult:
     share = first.share
     worry = bool(sure and share is not None and share < REMOVAL_SHARE)
     return CheckResult(worry, share, _of_removal(found, sure, worry), _removal_details(found))
+
+
+def _by_instruction(case: Case) -> Comparisons:
+    """The comparisons whose clusters are instructions, or what a table names, also where judges alone are clustered."""
+    return case.judgments.comparisons(cluster="instruction" if case.judgments.clustering == "judge" else "auto")
 
 
 def _named_units(case: Case) -> list[RemovalUnit]:
@@ -154,7 +160,7 @@ def _removal_details(found: Sequence[Removal]) -> dict[str, Any]:
 
 
 def _single(case: Case, unit: Unit, points: float) -> CheckResult:
-    found = influence(case.judgments.comparisons(), unit, ridge=case.options.ridge or 0.0)
+    found = influence(_by_instruction(case), unit, ridge=case.options.ridge or 0.0)
     if not found.without:
         raise InputError(f"without any one {unit} the models have no common ratings")
     beyond = outlier_critical_value(found.units, len(found.ratings.models), _OUTLYING)

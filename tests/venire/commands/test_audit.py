@@ -106,6 +106,8 @@ def test_where_and_cluster_choose_rows_and_errors(venire: Venire, table: Path) -
     assert rows == 60
     lone = venire("audit", table, "--cluster", "none", "--check", "instructions", "--json").json()["findings"][0]
     assert lone["worry"] is None
+    by_judge = venire("audit", table, "--cluster", "judge", "--check", "instructions", "--json").json()["findings"][0]
+    assert "the next judges may say something else" in by_judge["says"]
 
 
 def test_a_store_knows_what_was_planned_and_who_led_when(

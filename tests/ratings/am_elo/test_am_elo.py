@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,11 @@ def test_truth_is_recovered_within_four_standard_errors() -> None:
     assert found.ratings.se.max() < 0.06
     assert found.ability_se.max() < 0.12
     assert found.sign == "as the majority"
+    lo, hi = found.ability_interval()
+    assert hi - lo == pytest.approx(2 * 1.959964 * found.ability_se), "no clusters, no further factor"
+    few = replace(found, ratings=replace(found.ratings, degrees=7.0))
+    lo, hi = few.ability_interval()
+    assert hi - lo == pytest.approx(2 * 2.364624 * np.sqrt(8 / 6) * found.ability_se)
     assert found.separated == ()
 
 

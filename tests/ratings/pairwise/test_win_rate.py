@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
@@ -119,6 +120,19 @@ def test_rates_of_all_and_nothing_have_no_logits_and_say_why() -> None:
     }
     assert found.ratings.unit == "win rate"
     assert np.isnan(win_rate(comparisons(["a"], ["b"], [1])).ratings.logits).all()
+
+
+def test_intervals_are_t_on_log_odds_by_each_models_clusters() -> None:
+    data = battles()
+    found, beside = win_rate(data), against_baseline(data, "0")
+    lo, hi = found.interval(0.9)
+    spread = found.rate * (1.0 - found.rate)
+    half = t.ppf(0.95, found.units - 1) * found.se / spread
+    assert np.log(hi / (1.0 - hi)) - np.log(lo / (1.0 - lo)) == pytest.approx(2.0 * half)
+    assert ((lo < found.rate) & (found.rate < hi)).all()
+    low, high = beside.interval()
+    assert ((low < beside.rate) & (beside.rate < high)).all()
+    assert np.isnan(win_rate(comparisons(["a"], ["b"], [1])).interval()[0]).all()
 
 
 def test_a_baseline_that_is_not_there_is_named() -> None:

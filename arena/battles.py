@@ -116,7 +116,8 @@ class Grades:
     `label` is an `AnswerGrade`, or of a yes-or-no question 1 or 0; it is defined only where `status` is 0. `protocols`
     (judges,) is the question that each judge was asked, `categories` (instructions,) is "" where there is none.
     `clustered` is False where rows are independent. `truth` is what people know of the answer, 1 or 0 for correct, -1
-    where they do not; None: nobody labelled any.
+    where they do not; None: nobody labelled any. `judge_models` (judges,) is the model that each judge is, empty where
+    that is not known.
     """
 
     models: tuple[str, ...]
@@ -132,6 +133,7 @@ class Grades:
     label: NDArray[np.int8]
     clustered: bool = True
     truth: NDArray[np.int8] | None = None
+    judge_models: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.label)

@@ -140,15 +140,52 @@ def _rank_agreement_sections(grades: GradeBoard, found: RankAgreement) -> Iterat
         title = f"Rank agreement with accuracy   {found.method} and {found.protocol}   verdicts: {grades.verdicts}"
         yield TextTable(known(columns), title)
         yield faint("discriminative: one answer right, one wrong; intervals are about other models of the same kind")
-    for reason in dict.fromkeys(row.reason for row in rows if row.kendall is None):
-        names = ", ".join(row.ratings for row in rows if row.kendall is None and row.reason == reason)
-        yield faint(f"no rank agreement with accuracy: {names}: {reason or ''}")
+    yield from _without_agreement(rows)
     for note in ranked[0].notes if ranked else ():
         yield faint(f"note: {note}")
     if found.ungraded:
         yield faint(f"{_percent(found.ungraded)} of verdicts on pairs have an answer without a grade")
     for one in found.filters:
         yield from _filter_sections(one)
+    if len(found.judges) >= _SEVERAL:
+        yield from _judge_sections(grades, found)
+
+
+def _judge_sections(grades: GradeBoard, found: RankAgreement) -> Iterator[Block]:
+    """Ratings from each judge's verdicts alone held against accuracy, beside the grades of the same model."""
+    ranked = [one for one in found.judges if one.pairs.kendall is not None][:_MAX_GRADERS]
+    level = f"{100 * grades.level:g} %"
+    direct = [one.direct for one in ranked]
+    if ranked:
+        columns = [
+            Column("pairs by", [one.judge for one in ranked]),
+            Column("judgments", [f"{one.pairs.judgments}" for one in ranked]),
+            Column("models", [f"{one.pairs.models}" for one in ranked]),
+            Column("Kendall", [_three(one.pairs.kendall) for one in ranked]),
+            Column(level, [_of_row(one.pairs, "kendall") for one in ranked]),
+            Column("Spearman", [_three(one.pairs.spearman) for one in ranked], _NARROW),
+            Column(level, [_of_row(one.pairs, "spearman") for one in ranked], _NARROW),
+            Column("direct", [_three(row.kendall) if row else "" for row in direct]),
+            Column(level, [_of_row(row, "kendall") if row else "" for row in direct], _NARROW),
+        ]
+        yield Gap()
+        title = f"Rank agreement by judge   {found.method} and {found.protocol}   verdicts: {grades.verdicts}"
+        yield TextTable(known(columns), title)
+        yield faint("ratings from each judge's verdicts alone")
+        if any(direct):
+            yield faint(
+                "direct: Kendall of the accuracies that the same model gives, grading without reference answers"
+            )
+    yield from _without_agreement([one.pairs for one in found.judges])
+    if len(found.judges) > _MAX_GRADERS:
+        yield faint(f"{_MAX_GRADERS} judges at most are shown: all of them in `venire rate --json`")
+
+
+def _without_agreement(rows: Sequence[RankAgreementRow]) -> Iterator[Block]:
+    """Why some rows have no figure, each reason once."""
+    for reason in dict.fromkeys(row.reason for row in rows if row.kendall is None):
+        names = few([row.ratings for row in rows if row.kendall is None and row.reason == reason], most=12)
+        yield faint(f"no rank agreement with accuracy: {names}: {reason or ''}")
 
 
 def _filter_rows(found: RankAgreement) -> Iterator[RankAgreementRow]:

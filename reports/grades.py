@@ -161,6 +161,18 @@ class AccuracyFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeRankAgreement:
+    """A judge of pairs: how far ratings from its verdicts alone, and its own grades of answers, agree with accuracy.
+
+    `direct` is None where the same model did not grade answers without the truth.
+    """
+
+    judge: str
+    pairs: RankAgreementRow
+    direct: RankAgreementRow | None
+
+
+@dataclass(frozen=True, slots=True)
 class RankAgreement:
     """Ratings by `method` held against the accuracy of `protocol`: from all pairs, from each kind, and of graders.
 
@@ -172,6 +184,7 @@ class RankAgreement:
     rows: tuple[RankAgreementRow, ...]
     ungraded: float
     filters: tuple[AccuracyFilter, ...] = ()
+    judges: tuple[JudgeRankAgreement, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The rows as plain values, with the first of the `filters`, and all where there are several."""

@@ -22,11 +22,13 @@ from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, merge_selected, rate
 from venire.ratings.pairwise.components import ranked_values
 from venire.reports.board.board import Board
-from venire.reports.graded_pairs import kinds_of_pairs
+from venire.reports.graded_pairs import DIRECT, kinds_of_pairs
 from venire.reports.grades import (
     AccuracyFilter,
     AccuracyTable,
+    GradeBoard,
     GraderRow,
+    JudgeRankAgreement,
     RankAgreement,
     RankAgreementRow,
 )
@@ -42,12 +44,14 @@ def with_rank_agreement(
     options: Options,
     *,
     accuracy_baseline: float | Sequence[float] = 0.0,
+    judge_models: Mapping[str, str] | None = None,
 ) -> Board:
     """The board with its order held against accuracy, where it has both: all pairs, each kind of pair, and graders.
 
     `grades` are those of the board's tables and `battles` the verdicts that its ratings come from. Models are filtered
     by `ratings.data.models.filter_models`; `accuracy_baseline` is the share (0 to 1) that guessing gets right, or
-    several, each for a filter of its own. Raises InputError for a baseline outside [0, 1).
+    several, each for a filter of its own. `judge_models` says which model each judge of pairs is. Raises InputError for
+    a baseline outside [0, 1).
     """
     baselines = _baselines(accuracy_baseline)
     if board.grades is None or board.grades.accuracy is None or not len(battles.status):
@@ -62,8 +66,29 @@ def with_rank_agreement(
     ungraded = int(np.count_nonzero(kinds < 0)) / len(kinds)
     alone = "filtered models" if len(baselines) == 1 else None
     filters = [_filtered(board, battles, options, truth, baseline, total, alone) for baseline in baselines]
-    found = RankAgreement(truth.protocol, board.method, tuple(rows), ungraded, tuple(filters))
+    judges = []
+    for code in np.unique(battles.judge).tolist():
+        name = battles.judges[code]
+        own = _rated_row(name, battles, battles.judge == code, board.method, options, truth.accuracy, total)
+        graded = _own_grades(board.grades, grades, (judge_models or {}).get(name))
+        direct = None if graded is None else _row(name, graded, truth.accuracy, None, None, options.level)
+        judges.append(JudgeRankAgreement(name, own, direct))
+    found = RankAgreement(truth.protocol, board.method, tuple(rows), ungraded, tuple(filters), tuple(judges))
     return replace(board, grades=replace(board.grades, agreement=found))
+
+
+def _own_grades(found: GradeBoard, grades: Grades, model: str | None) -> dict[str, float] | None:
+    """The accuracies by a model that grades without the truth, None where it does not; of two alike the first."""
+    if DIRECT not in (table.protocol for table in found.tables[1:]):
+        return None
+    for grader, own in zip(found.graders, grades.judge_models, strict=False):
+        if own == model and grader.protocol == DIRECT:
+            return _known(grader)
+    return None
+
+
+def _known(grader: GraderRow) -> dict[str, float]:
+    return {model: value for model, value in grader.accuracy.items() if value is not None}
 
 
 def _baselines(given: float | Sequence[float]) -> tuple[float, ...]:
@@ -152,9 +177,10 @@ def _graders(
     for table in tables:
         rows.append(_row(table.protocol, table.accuracy, truth.accuracy, None, None, level))
         own = [one for one in graders if one.protocol == table.protocol]
-        for one in own if len(own) > 1 else ():
-            known = {model: value for model, value in one.accuracy.items() if value is not None}
-            rows.append(_row(f"{table.protocol}: {one.judge}", known, truth.accuracy, None, None, level))
+        rows += [
+            _row(f"{table.protocol}: {one.judge}", _known(one), truth.accuracy, None, None, level)
+            for one in (own if len(own) > 1 else ())
+        ]
     return rows
 
 

@@ -77,6 +77,7 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         families=families,
         judge_families=judge_families,
         judge_elo={judge.name: judge.elo for judge in judges if judge.elo is not None},
+        judge_models={judge.name: judge.model for judge in judges},
         seed=campaign.seed,
         ballots=replace(ballots, peers=_judging_models(store, judges, ballots.models), clustering="crossed")
         if ballots is not None and pairs

@@ -84,6 +84,7 @@ class Verdicts:
     families: Mapping[str, str] = field(default_factory=dict)
     judge_families: Mapping[str, str] = field(default_factory=dict)
     judge_elo: Mapping[str, float] = field(default_factory=dict)
+    judge_models: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     source: TableReading | ImportReading | None = None
     reference_reading: ReferenceReading | None = None
@@ -193,7 +194,14 @@ class Verdicts:
         if self.grades is None:
             return self._with_edits(board, options)
         board = with_grades(board, self.grades.board(options.level))
-        board = with_rank_agreement(board, self.grades.grades, battles, options, accuracy_baseline=accuracy_baseline)
+        board = with_rank_agreement(
+            board,
+            self.grades.grades,
+            battles,
+            options,
+            accuracy_baseline=accuracy_baseline,
+            judge_models=self.judge_models,
+        )
         return self._with_edits(with_echo_pairs(board, self.grades.grades, battles, options), options)
 
     def evidence(self, battles: Battles, method: str, options: Options) -> ChartSource:

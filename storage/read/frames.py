@@ -293,6 +293,7 @@ def grades(
         status=columns["status"][order].astype(np.int8),
         label=columns["label"][order].astype(np.int8),
         truth=columns["truth"][order].astype(np.int8),
+        judge_models=tuple(row.model for row in of_judges),
     )
 
 

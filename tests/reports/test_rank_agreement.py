@@ -42,15 +42,18 @@ def answers(seed: int = 0, instructions: int = 60) -> dict[str, list[int]]:
     return right | {"f": [2 if n % 5 == 0 else grade for n, grade in enumerate(right["f"])]}
 
 
-def judged(table: Table, grades: dict[str, list[int]], seed: int = 1, *, taste: float = 0.0) -> Battles:
-    """All pairs by a judge who mostly sees who is right, and else follows `taste`: above 0 it is for earlier models."""
+def judged(
+    table: Table, grades: dict[str, list[int]], seed: int = 1, *, taste: float = 0.0, judges: Sequence[str] = ("j",)
+) -> Battles:
+    """All pairs by judges who mostly see who is right, and else follow `taste`: above 0 it is for earlier models."""
     rng = np.random.default_rng(seed)
     rows = []
     for item in range(len(grades["a"])):
         for one, other in ((a, b) for a in MODELS for b in MODELS if a < b):
             lead = 2.0 * ((grades[one][item] == 1) - (grades[other][item] == 1))
-            better = lead + (taste if lead == 0 else 0.0) + rng.logistic(0.0, 1.0) > 0
-            rows.append((one, other, "first" if better else "second", "j", f"q{item}"))
+            for judge in judges:
+                better = lead + (taste if lead == 0 else 0.0) + rng.logistic(0.0, 1.0) > 0
+                rows.append((one, other, "first" if better else "second", judge, f"q{item}"))
     return table(rows)
 
 
@@ -192,13 +195,15 @@ def test_a_kind_that_cannot_be_rated_together_says_why(table: Table) -> None:
 @pytest.mark.parametrize(("width", "wide"), [(80, False), (130, True)])
 def test_the_table_fits_its_terminal(table: Table, width: int, wide: bool) -> None:
     grades = answers()
-    made = board(judged(table, grades), make_grades(of("t", "direct", **grades)), baseline=0.3)
+    judges = ("gpt-3.5-turbo-1106", "claude-3-opus")
+    made = board(judged(table, grades, judges=judges), make_grades(of("t", "direct", **grades)), baseline=0.3)
     out = io.StringIO()
     assert made.grades is not None
     show(Console(file=out, width=width, markup=False), grade_sections(made.grades))
     text = out.getvalue()
     assert "Rank agreement with accuracy" in text
     assert "non-discriminative" in text
+    assert "Rank agreement by judge" in text
     assert ("Pearson  " in text) is wide
     assert all(len(line) <= width for line in text.splitlines())
     assert "drops f: accuracy" in text

@@ -129,6 +129,26 @@ def test_ratings_of_pairs_are_held_against_accuracy(venire: Venire, campaign: Ca
     assert "the accuracy baseline is 20.0" in refused.err
 
 
+def test_each_judge_of_pairs_has_a_line_beside_its_own_grades(venire: Venire, campaign: Callable[..., Path]) -> None:
+    second = PAIRS.replace('"pairs"', '"also"').replace("gpt-4-0613", "vicuna-13b")
+    path = campaign("both", PAIRS + second + TRUTH + DIRECT)
+    whole = venire("rate", path, "--ridge", "0.1", "--json").json()["grades"]["rank_agreement"]
+    lines = {row["judge"]: row for row in whole["judges"]}
+    assert set(lines) == {"also", "pairs"}
+    assert sum(row["pairs"]["judgments"] for row in lines.values()) == whole["rows"][0]["judgments"]
+    graded = {row["ratings"]: row for row in whole["rows"]}["direct"]  # by the same model, of another name
+    assert lines["also"]["direct"] | {"ratings": "direct"} == graded
+    assert lines["pairs"]["direct"] is None
+    weighed = ("--judge-weight", "also=1", "--judge-weight", "pairs=0")
+    alone = venire("rate", path, "--ridge", "0.1", "--json", *weighed).json()["grades"]["rank_agreement"]["rows"][0]
+    for figure in ("kendall", "spearman", "models"):
+        assert lines["also"]["pairs"][figure] == alone[figure]
+    assert lines["also"]["pairs"]["pearson"] != lines["pairs"]["pairs"]["pearson"]
+    shown = venire("rate", path, "--ridge", "0.1").out
+    assert "Rank agreement by judge" in shown
+    assert "direct: Kendall of the accuracies that the same model gives" in shown
+
+
 def test_pairs_with_an_unattempted_answer_are_left_out_where_asked(
     venire: Venire, campaign: Callable[..., Path]
 ) -> None:

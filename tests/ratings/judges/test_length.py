@@ -53,7 +53,9 @@ def test_rows_that_do_not_say_and_models_that_are_not_joined_are_left_out() -> N
     unknown[:100] = np.nan
     found = adjust_for(data, unknown, "length")
     assert found.rows == 3900
-    assert found.coefficient == pytest.approx(adjust_for(data.select(np.arange(100, len(data))), x[100:], "length").coefficient)
+    assert found.coefficient == pytest.approx(
+        adjust_for(data.select(np.arange(100, len(data))), x[100:], "length").coefficient
+    )
     alone = comparisons([*np.array(list("abcd"))[data.a], "z"], [*np.array(list("abcd"))[data.b], "a"], [*data.y, 1.0])
     assert adjust_for(alone, [*x, 0.5], "length").plain.models == ("a", "b", "c", "d")
 

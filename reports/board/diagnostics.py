@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from venire.arena.choices import Merge
 from venire.arena.records import Origin
 from venire.arena.wording import few
 from venire.ratings.agreement.chance_corrected import Coefficient
@@ -29,7 +30,7 @@ class InputCounts:
     on themselves were not left out, `judge_weights` where every judge has the same.
     """
 
-    merge: str
+    merge: Merge
     flips_as: str
     judgments: int
     statuses: Mapping[str, int]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from venire.arena.battles import Battles, Clustering
+from venire.arena.choices import Merge
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_with
 from venire.arena.records import Origin
@@ -17,7 +17,7 @@ from venire.arena.wording import few
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.diagnostics.accuracy import PAIR_KINDS
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import METHODS, ignored_options
+from venire.ratings.methods.methods import METHODS, ignored_options, select_verdicts
 from venire.reports import comparison
 from venire.reports.board.board import Board, with_grades
 from venire.reports.board.build import build
@@ -52,12 +52,30 @@ _AS_ASKED = (
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutPairs:
+    """Verdicts that were left out since an answer was not attempted by the grades of `protocol`, or has none."""
+
+    protocol: str
+    unattempted: Battles
+    ungraded: Battles
+
+    def count(self, options: Options, merge: Merge) -> UnattemptedPairs:
+        """How many judgments they make, merged as those of a board."""
+        each = (select_verdicts(rows, options) for rows in (self.unattempted, self.ungraded))
+        return UnattemptedPairs(self.protocol, *(len(merge_orders(rows, merge, flips=options.flips)) for rows in each))
+
+
+@dataclass(frozen=True, slots=True)
 class People:
-    """A group of people by name, with its votes; `origin` is "people", or "simulated" in a rehearsal."""
+    """A group of people by name, with its votes; `origin` is "people", or "simulated" in a rehearsal.
+
+    `left_out` are those that were left out.
+    """
 
     name: str
     origin: Origin
     battles: Battles
+    left_out: LeftOutPairs | None = None
 
     @property
     def counts(self) -> PeopleVotes:
@@ -75,7 +93,7 @@ class Verdicts:
     `edited` verdicts with an edited completion, by edit and side. `people` are those whose votes are beside the
     verdicts (`battles.people`), `groups` the names of all groups whose votes there are. `in_time` and `costs` are what
     charts read of a store (`reports.chart_data.ChartSource`); the rows of a table are in the order of the table.
-    `unattempted` counts judgments that were left out.
+    `left_out` are verdicts that were left out.
     """
 
     battles: Battles
@@ -97,7 +115,7 @@ class Verdicts:
     groups: tuple[str, ...] = ()
     in_time: Callable[[], Battles] | None = None
     costs: Callable[[], Costs] | None = None
-    unattempted: UnattemptedPairs | None = None
+    left_out: LeftOutPairs | None = None
 
     def clustered(self, clustering: Clustering) -> Verdicts:
         """The same with rows that share their noise so; those of grades by instruction or not at all."""
@@ -126,25 +144,25 @@ class Verdicts:
         grades, protocol = self.grades.grades, table.protocol
         unattempted = PAIR_KINDS.index("unattempted")
 
-        def kinds(battles: Battles) -> NDArray[np.int64]:
-            return kinds_of_pairs(grades, protocol, battles)
-
         def of(battles: Battles) -> Battles:
-            kind = kinds(battles)
+            kind = kinds_of_pairs(grades, protocol, battles)
             people = battles.people and of(battles.people)
             return replace(select_battles(battles, (kind >= 0) & (kind != unattempted)), ballots=None, people=people)
 
-        kept, kind, in_time = of(self.battles), kinds(self.battles), self.in_time
+        def without(battles: Battles) -> LeftOutPairs:
+            kind = kinds_of_pairs(grades, protocol, battles)
+            return LeftOutPairs(protocol, *(select_battles(battles, kind == code) for code in (unattempted, -1)))
+
+        kept, in_time, people = of(self.battles), self.in_time, self.people
         if not len(kept.label):
             raise InputError(f"{drop}: of no pair were both answers attempted ({protocol}): leave it out")
-        left_out = [len(merge_orders(select_battles(self.battles, kind == code))) for code in (unattempted, -1)]
         return replace(
             self,
             battles=kept,
             ballots=None,
-            people=self.people and replace(self.people, battles=of(self.people.battles)),
+            people=people and replace(people, battles=of(people.battles), left_out=without(people.battles)),
             in_time=None if in_time is None else lambda: of(in_time()),
-            unattempted=UnattemptedPairs(protocol, *left_out),
+            left_out=without(self.battles),
         )
 
     def board(
@@ -180,13 +198,14 @@ class Verdicts:
         remarks = [] if self.note is None or needed else [self.note]
         remarks += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
         remarks += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
+        counts = board.diagnostics.counts
         found = replace(
             board.diagnostics,
             source=self.source,
             reference=self.reference_reading,
             people=None if self.people is None else self.people.counts,
             remarks=tuple(remarks),
-            unattempted=self.unattempted,
+            unattempted=self.left_out.count(options, counts.merge) if self.left_out is not None else None,
         )
         if figures is not None:
             found = replace(found, figures=figures_of(battles, method, options, figures, self))
@@ -245,11 +264,12 @@ class Verdicts:
             options=options,
             families=self.families,
         )
+        counts = board.diagnostics.counts
         found = replace(
             board.diagnostics,
             people=people.counts,
             reference=self.reference_reading,
-            unattempted=self.unattempted,
+            unattempted=people.left_out.count(options, counts.merge) if people.left_out is not None else None,
         )
         return replace(board, diagnostics=found)
 
@@ -258,7 +278,7 @@ class Verdicts:
         self.refuse_grades_alone()
         known = self.outside_orders(options.level)
         notes = [
-            *(self.unattempted.texts if self.unattempted else ()),
+            *(self.left_out.count(options, options.merge).texts if self.left_out else ()),
             *(self.source.notes if self.source else ()),
             *filter(None, [alike_text(self.battles.models)]),
         ]

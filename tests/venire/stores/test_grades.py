@@ -167,6 +167,12 @@ def test_pairs_with_an_unattempted_answer_are_left_out_where_asked(
     said = f"{rows['unattempted']} judgments left out: an answer was not attempted (direct-reference)"
     assert said in venire(*words, "--unattempted", "drop").out
     assert said in report.read_text(encoding="utf-8")
+    for more in (("--method", "am-elo"), ("--flips", "drop")):  # whatever the board counts as a judgment
+        every, kept = (
+            venire("rate", path, *more, *drop, "--json").json()["diagnostics"]
+            for drop in ((), ("--unattempted", "drop"))
+        )
+        assert every["judgments"] - kept["judgments"] == kept["unattempted"]["judgments"] > 0
     made = vn.rate(path, ridge=0.1, unattempted="drop")
     assert made.to_json()["models"] == board["models"]
     assert [row["elo"] for row in board["models"]] != [row["elo"] for row in whole["models"]]

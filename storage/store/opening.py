@@ -202,8 +202,10 @@ def reading(path: Path) -> Iterator[Store]:
     here = path.resolve()
     mine = next((one for one in list(_OPEN) if one.is_open and one.path.resolve() == here), None)
     if mine is not None and not mine.is_elsewhere():
-        yield mine
-        return
+        with mine.lent() as there:
+            if there:
+                yield mine
+                return
     with open_store(path, create=False, to_read=True) as store:
         yield store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -74,6 +74,9 @@ class Store:
         self._door = threading.Lock()
         self._inside = 0
         """Reads and commits under way."""
+        self._borrowers: list[int] = []
+        """Threads that read through this store without having opened it; `close` waits for them."""
+        self._returned = threading.Condition(self._door)
         self._place = FileIdentity.of(path)
         self._checkpoints = 0
         """Beginnings and ends of checkpoints: odd while the file is changed by our own hand."""
@@ -241,6 +244,11 @@ class Store:
             self.journal.close(remove=True)
             self.journal = None
 
+    def _leave_journal(self) -> None:
+        """Close the journal that there still is, for the next start to read."""
+        if self.journal is not None:
+            self.journal.close(remove=False)
+
     @property
     def is_open(self) -> bool:
         """Whether the store was not closed yet."""
@@ -318,6 +326,22 @@ class Store:
             with self._door:
                 self._inside -= 1
 
+    @contextmanager
+    def lent(self) -> Iterator[bool]:
+        """Lend the store to a reader that did not open it; false where it is closed, and so cannot be lent."""
+        thread = threading.get_ident()
+        with self._door:
+            there = not self._closed
+            if there:
+                self._borrowers.append(thread)
+        try:
+            yield there
+        finally:
+            if there:
+                with self._door:
+                    self._borrowers.remove(thread)
+                    self._returned.notify_all()
+
     def limit_memory(self, most: str) -> None:
         """Let DuckDB use so much memory from now on, such as "300MB"."""
         self.connection.execute("set memory_limit = $most", {"most": most})
@@ -350,28 +374,34 @@ class Store:
             return 0
 
     def close(self) -> None:
-        """Fold the log in, close the file and give up the lock; safe to call twice."""
-        if self._closed:
-            return
-        self._closed = True
-        folded = False
-        while self._idle_cursors:
-            self._idle_cursors.pop().close()
-        self._appenders.clear()
-        try:
-            folded = self.checkpoint()
-        except StoreError:
-            pass  # everything committed is in the log, and the next start reads it from there
-        finally:
-            close(self.connection, fold=folded)
-            if folded:
-                self.end_journal()
-            if self.journal is not None:
-                self.journal.close(remove=False)
-            if self._lock is not None:
-                self._lock.release()
+        """Fold the log in, close the file and give up the lock; safe to call twice.
+
+        Waits until other threads have done with what they borrowed; whatever fails, the lock is given up.
+        """
+        with self._door:
+            if self._closed:
+                return
+            self._closed = True
+            thread = threading.get_ident()  # waiting for itself would have no end
+            self._returned.wait_for(lambda: all(borrower == thread for borrower in self._borrowers))
+        with ExitStack() as ends:
             if self.scratch is not None:
-                self.scratch.cleanup()
+                ends.callback(self.scratch.cleanup)
+            if self._lock is not None:
+                ends.callback(self._lock.release)
+            ends.callback(self._leave_journal)
+            while self._idle_cursors:
+                self._idle_cursors.pop().close()
+            self._appenders.clear()
+            folded = False
+            try:
+                folded = self.checkpoint()
+            except StoreError:
+                pass  # everything committed is in the log, and the next start reads it from there
+            finally:
+                close(self.connection, fold=folded)
+                if folded:
+                    self.end_journal()
 
     def __enter__(self) -> Store:
         return self

@@ -305,8 +305,9 @@ class FigureSource(Protocol):
 
 
 def _ablation(battles: Battles, seed: int, of: FigureSource) -> MatchupAblation:
+    judge_elo = {**of.reference, **of.judge_elo}  # a judge that is one of the models has its rating
     return matchup_ablation(
-        battles, of.reference, of.judge_elo, families=of.families, judge_families=of.judge_families, seed=seed
+        battles, of.reference, judge_elo, families=of.families, judge_families=of.judge_families, seed=seed
     )
 
 

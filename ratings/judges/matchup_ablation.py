@@ -95,7 +95,7 @@ def matchup_ablation(
     if len(names) < _FEWEST_JUDGES:
         raise InputError(
             f"{len(names)} judges have an Elo of their own; how their consistency predicts it is told of "
-            f"{_FEWEST_JUDGES} or more: name judges as models that have a rating"
+            f"{_FEWEST_JUDGES} or more: give judges an elo in the campaign, or name them in the reference as the models"
         )
     chosen = [used.judges.index(name) for name in names]
     spread = _spread(shares.u, shares.judge, shares.pair, (len(used.judges), len(used.pairs)))[chosen]

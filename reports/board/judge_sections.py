@@ -183,7 +183,10 @@ _METHOD_OF_WAY = {"hard": "hard-elo", "scaled-hard": "scaled-elo", "smoothed": "
 def _take_text(nearest: NearestWay) -> str:
     """Which way to use the judges, and how sure that is."""
     way, than = (_SIGNALS[name.replace("-", "_")] for name in (nearest.way, nearest.than))
-    figures = f"{nearest.nearer:.0f} points of MAE, 95 % {nearest.lo:.0f} to {nearest.hi:.0f}, {nearest.models} models"
+    figures = (
+        f"{nearest.nearer:.0f} points of MAE, 95 % {nearest.lo:.0f} to {nearest.hi:.0f}, {nearest.models} models, "
+        "the share chosen without each"
+    )
     if nearest.differs:
         return f"take --method {_METHOD_OF_WAY[nearest.way]}: {way} is nearer to people than {than} by {figures}"
     return f"not told apart: {way} is nearest to people, before {than} by {figures}; any may be taken"

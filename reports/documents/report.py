@@ -18,6 +18,7 @@ from venire.arena.wording import few
 from venire.ratings.inference.options import Options
 from venire.reports.audit.cases import case_of, case_of_campaign
 from venire.reports.board.board import Board
+from venire.reports.board.diagnostics import Diagnostics
 from venire.reports.board.rate import read
 from venire.reports.board.source import VerdictSource
 from venire.reports.board.stored import choose_campaign, select_in_campaign
@@ -296,6 +297,15 @@ def _prompts(store: Store, campaign: int) -> list[dict[str, Any]]:
     ]
 
 
+def _interval_text(facts: Diagnostics) -> str:
+    """By what intervals are clustered and what they are about; that there are none."""
+    if facts.estimand is None:
+        return "without intervals"
+    independent = facts.errors.partition(",")[0] in ("sandwich", "hessian")
+    by = "" if independent else f" by {facts.cluster}"
+    return f"with {100 * facts.level:g}% intervals{by} (about {facts.estimand})"
+
+
 def _how(
     document: Mapping[str, Any],
     rated: Board,
@@ -321,10 +331,8 @@ def _how(
     if document["asked"]:
         found.append(f"It was asked for with {', '.join(document['asked'])}.")
     found.append(
-        f"Ratings are by {rated.method} on a scale of {rated.gauge}, with "
-        f"{100 * facts.level:g}% intervals by {facts.cluster}"
-        + (f" (about {facts.estimand})" if facts.estimand else "")
-        + "; ranks and sets of models that are not distinguished are at the same level."
+        f"Ratings are by {rated.method} on a scale of {rated.gauge}, {_interval_text(facts)}; ranks and sets of models "
+        "that are not distinguished are at the same level."
     )
     found.append(
         f"Computed by venire {document['venire']} on Python {platform.python_version()} with seed {seed}, "

@@ -213,7 +213,8 @@ def _interim_rating(
 
 def _enough(stop: StopSettings, model: str, battles: int, half: float | None) -> str | None:
     if stop.battles is not None and battles >= stop.battles:
-        return f"{battles} battles of {model} are judged, as many as were asked for"
+        as_many = "as many as" if battles == stop.battles else f"more than the {stop.battles} that"
+        return f"{battles} battles of {model} are judged, {as_many} were asked for"
     if stop.half_width is not None and half is not None and half <= stop.half_width:
         return (
             f"the interval of {model}, on the board as it stands, is within {half:.0f} Elo points to either side, "

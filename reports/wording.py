@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from venire.arena.wording import few, interval_text
-from venire.ratings.data.models import alike_names
-from venire.ratings.judges.order_agreement import OrderAgreement
+
+if TYPE_CHECKING:
+    from venire.ratings.judges.order_agreement import OrderAgreement
 
 
 def counted(number: int, word: str) -> str:
@@ -46,6 +47,8 @@ def alike_text(models: Sequence[str]) -> str | None:
     >>> alike_text(["gpt-4.1", "oak", "GPT-4.1"])
     'names that differ in letter case or Unicode form only are rated as models of their own: GPT-4.1 and gpt-4.1'
     """
+    from venire.ratings.data.models import alike_names  # a run shows words before it rates, and ratings load SciPy
+
     groups = alike_names(models)
     if not groups:
         return None

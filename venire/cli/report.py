@@ -90,7 +90,6 @@ def report(
 
     Examples:
       venire report first -o report.html
-      venire report first --format md
       venire report first -o report.html --figures figures
       venire report first -o report.html --split judge=gpt-4o
       venire report votes.csv --map winner=preferred -o votes.html

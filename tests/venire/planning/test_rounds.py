@@ -341,7 +341,7 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
     assert ("rated as if all" in str(board.diagnostics.notes)) == (method == "even-pairs")
     other = venire.rate(store_path, options=Options(ties="drop"))  # which even-pairs does not take
     assert other.method == "bradley-terry"
-    assert ("looks are by --method even-pairs" in str(other.diagnostics.get("notes"))) == (method == "even-pairs")
+    assert ("looks are by --method even-pairs" in str(other.diagnostics.notes)) == (method == "even-pairs")
 
 
 @pytest.mark.slow
@@ -630,7 +630,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_with_the_same_plan(
     for turn in range(25):
         process = Forked(child)
         try:
-            process.wait(0.5 * 1.2**turn)
+            process.wait(0.2 * 1.2**turn)
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()

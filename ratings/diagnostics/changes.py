@@ -1,9 +1,9 @@
 """Changes of ratings from one table of comparisons to another: which models changed, beside those that did not.
 
 Ratings are about a mean, so two boards alone say only that models moved apart. Changes are counted from the mean change
-of a reference: the models that are not told apart from one another by their changes, whose ratings thus put both boards
-on one scale. Such a scale is purified step by step, as that of the items of two tests is (Kopf, Zeileis and Strobl
-2015, *Anchor selection strategies for DIF analysis*).
+of a reference: the models that are not distinguished from one another by their changes, whose ratings thus put both
+boards on one scale. Such a scale is purified step by step, as that of the items of two tests is (Kopf, Zeileis and
+Strobl 2015, *Anchor selection strategies for DIF analysis*).
 
 The tables are fitted as one: the scores of both are summed by instruction (the sandwich of the stacked equations), so
 that instructions that were judged in both are paired. Where different pairs were asked, the lack of fit between pairs

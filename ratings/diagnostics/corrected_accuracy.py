@@ -15,7 +15,7 @@ _MIN_YOUDEN = 0.05
 """Sensitivity and specificity must exceed 1 by this, or verdicts say next to nothing of the truth."""
 
 _MIN_LABELS = 5
-"""Right and wrong answers with a known truth below which error rates are not told."""
+"""Right and wrong answers with a known truth below which error rates are not estimated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ MatchupChoice = Literal["widest", "narrowest", "random", "all", "all, by gap"]
 SIZES = (5, 10, 20, 30, 50, 100, 200)
 """Numbers of matchups that are tried, where there are more of them."""
 
-_FEWEST_JUDGES = FEWEST_FOR_CORRELATION
-
 
 @dataclass(frozen=True, slots=True)
 class AblationRow:
@@ -92,10 +90,11 @@ def matchup_ablation(
     used = code_rows(rows, (rows.status == Status.OK) & ~kin)
     shares = matchup_shares(used, count_verdicts(used))
     names = [name for name in used.judges if name in judge_elo]
-    if len(names) < _FEWEST_JUDGES:
+    if len(names) < FEWEST_FOR_CORRELATION:
         raise InputError(
-            f"{len(names)} judges have an Elo of their own; how their consistency predicts it is told of "
-            f"{_FEWEST_JUDGES} or more: give judges an elo in the campaign, or name them in the reference as the models"
+            f"{len(names)} judges have an Elo of their own; to predict it from consistency takes "
+            f"{FEWEST_FOR_CORRELATION} or more: give judges an elo in the campaign, or name them as models of the "
+            "reference"
         )
     chosen = [used.judges.index(name) for name in names]
     spread = _spread(shares.u, shares.judge, shares.pair, (len(used.judges), len(used.pairs)))[chosen]

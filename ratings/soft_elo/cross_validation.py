@@ -437,7 +437,7 @@ class NearestWay:
 
     @property
     def differs(self) -> bool:
-        """Whether the nearest way can be told from `than`."""
+        """Whether the nearest way is distinguished from `than`."""
         return self.lo > 0.0
 
 

@@ -138,8 +138,8 @@ def connection(choice: EngineChoice, environ: Mapping[str, str] | None = None) -
     """A connection to Ray while the context lasts.
 
     A cluster that is started here binds to loopback, has no dashboard, sends no usage statistics, and its processes
-    find `environ` beside their own environment; at the end its processes and files are gone. Raises InputError where
-    Ray is not installed or no cluster answers.
+    find `environ` beside their own environment; at the end its files and the processes of Ray are gone, its actors'
+    within seconds. Raises InputError where Ray is not installed or no cluster answers.
 
     Example:
         with connection(EngineChoice("ray")) as connected:

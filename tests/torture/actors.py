@@ -368,8 +368,8 @@ class _Stage:
             broken.append(f"the campaign ended before {left} of the things that were to be done to it")
         if code != 0:
             broken.append(f"the campaign ended with {code}: {(self.folder / 'run.out').read_text()[-2000:]}")
-        if left := [pid for pid in torment.cluster.actors() if not _ends(pid)]:
-            broken.append(f"{len(left)} actors outlive the campaign")
+        if lasting := [pid for pid in torment.cluster.actors() if not _ends(pid)]:
+            broken.append(f"{len(lasting)} actors outlive the campaign")
 
 
 def _ends(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""The command line: one file a verb, errors as sentences, exit codes as documented in the README."""
+"""The command line: one file a verb, errors as sentences, exit codes as documented in docs/campaigns.md."""
 
 from __future__ import annotations
 

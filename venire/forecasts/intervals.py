@@ -35,6 +35,7 @@ from venire.ratings.design.interval_forecast import (
     forecast_range,
 )
 from venire.ratings.design.priors import PriorRatings, prior_ratings
+from venire.reports.wording import estimand_text
 from venire.session import Session
 from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
@@ -68,8 +69,14 @@ class PlanIntervals:
     """How often a judge is asked about each pair (models, models) of `widths.models`; one of the two cells has it."""
     remaining: RemainingBattles
     """The battles of the plan that are still to be chosen."""
+    judges: int
     largest: float
     """The largest possible multiple of the plan: infinite where instructions can be added."""
+
+    @property
+    def estimand(self) -> str:
+        """What the intervals will be about: by instruction, however many judges the plan asks."""
+        return estimand_text("instructions", "judges", self.judges)
 
     @property
     def widths(self) -> IntervalForecast:
@@ -100,6 +107,7 @@ class PlanIntervals:
         half, floor = self.widths.half_width(), self.widths.model_half_width()
         return {
             "level": self.widths.level,
+            "estimand": self.estimand,
             "median": finite_or_none(self.within.median()),
             **dict(zip(("low", "high"), map(finite_or_none, self.within.band()), strict=True)),
             "models": {
@@ -189,6 +197,7 @@ def plan_intervals(session: Session, forecast: Forecast) -> PlanIntervals | str 
         effect,
         counts,
         more,
+        planned.judges,
         float(largest),
     )
 

@@ -21,8 +21,9 @@ from venire.ratings.judges.habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.reports.board.stored import PLACING
 from venire.reports.plots import Plotted, plot
-from venire.reports.sections import Block, Gap, Paragraph, TextTable, columns_of
+from venire.reports.sections import Block, Gap, Paragraph, TextTable, columns_of, faint
 from venire.reports.tables import RowTable
+from venire.reports.wording import estimand_text
 from venire.storage.read import frames
 from venire.storage.read.activity import campaign_settings
 from venire.storage.store.store import Store
@@ -42,10 +43,21 @@ class PlacementReport(RowTable):
     people: HumanScale | None
     anchors: Anchors | None
     known: float | None
+    judges: int
     nano: int
     battles: int
     verdicts: int
     warnings: tuple[str, ...]
+
+    @property
+    def estimand(self) -> str:
+        """What intervals by the judge are about: errors are by instruction."""
+        return estimand_text("instructions", "judges", self.judges)
+
+    @property
+    def people_estimand(self) -> str:
+        """What the interval on people's scale is about: it is calibrated over models."""
+        return estimand_text("models like these anchors", "judges", self.judges)
 
     @property
     def moved(self) -> dict[str, float]:
@@ -88,6 +100,7 @@ class PlacementReport(RowTable):
         named |= {"all fitted together": one.joint} if one.joint is not None else {}
         heads = ("by the judge", "Elo", "se", f"{_percent(one.level)} interval", "at every look")
         yield TextTable(columns_of(heads, [(name, *_cells(figures)) for name, figures in named.items()]))
+        yield faint(f"{_percent(one.level)} intervals: {self.estimand}")
         if (moved := self.moved) and one.joint is not None:
             name, points = next(iter(moved.items()))
             yield Paragraph(f"fitted together, nobody else moves by more than {abs(points):.0f} Elo points ({name})")
@@ -115,7 +128,8 @@ class PlacementReport(RowTable):
         return (
             f"on people's scale: {people.elo:.0f}, {_percent(1.0 - people.interval.alpha)} conformal interval "
             f"{_span(people.low, people.high)}{known}; calibrated on {len(self.anchors.models)} models placed anew "
-            f"with {np.median(self.anchors.battles):.0f} battles each, which it missed by {error:.0f} on average"
+            f"with {np.median(self.anchors.battles):.0f} battles each, which it missed by {error:.0f} on average; "
+            f"about {self.people_estimand}"
         )
 
     def plot(self, kind: str) -> Any:
@@ -144,6 +158,7 @@ class PlacementReport(RowTable):
             "board": self.board.campaign,
             "verdicts": "+".join(sorted(origin.value for origin in self.board.origins)),
             "level": one.level,
+            "estimand": self.estimand,
             "held": _figures(one.held),
             "held_with_the_board_s_error": _figures(one.measured),
             "joint": None if one.joint is None else _figures(one.joint),
@@ -206,6 +221,7 @@ def place_result(
         people,
         anchors,
         board.elo.get(settings.model),
+        len(np.unique(mine.judge)),
         frames.campaign_spending(store, campaign).nano,
         battles,
         int(mine.readable.sum()),
@@ -282,6 +298,7 @@ def _people(found: PlacementReport) -> dict[str, Any] | None:
         "low": finite_or_none(people.low),
         "high": finite_or_none(people.high),
         "level": 1.0 - people.interval.alpha,
+        "estimand": found.people_estimand,
         "expected_coverage": people.interval.expected,
         "calibrated_on": len(found.anchors.models),
         "battles_an_anchor": float(np.median(found.anchors.battles)),

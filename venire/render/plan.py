@@ -314,7 +314,8 @@ def show_intervals(screen: Console, found: PlanIntervals | str | None) -> None:
     half = found.widths.half_width()
     low, high = found.within.band()
     screen.print(
-        f"expected half width of the {found.widths.level:.0%} intervals, in Elo points on the judges' own scale: "
+        f"expected half width of the {found.widths.level:.0%} intervals ({found.estimand}), in Elo points on the "
+        "judges' own scale: "
         + (
             f"{np.median(half):.0f} in the middle of {len(half)} models ({low:.0f} to {high:.0f} in four campaigns of "
             f"five), {half.min():.0f} to {half.max():.0f} from model to model"

@@ -64,6 +64,8 @@ def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_ca
     assert len(found["models"]) == 6
     shown = venire("plan", file).out
     assert "in four campaigns of five" in shown
+    assert found["estimand"] == "other instructions; these judges only"
+    assert found["estimand"] in " ".join(shown.split())
     assert "--pilot 40 measures" in shown
     assert 0.0 < found["low"] < found["median"] < found["high"]
     assert all(one["low"] < one["half_width"] < one["high"] for one in found["curve"])

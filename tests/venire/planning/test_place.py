@@ -83,6 +83,8 @@ def test_a_model_is_placed_within_its_budget_and_a_larger_one_adds_to_it(folder:
     assert first["people"]["known"] == MODELS[NEW]
     assert first["people"]["calibrated_on"] == 10
     assert first["people"]["low"] < first["people"]["elo"] < first["people"]["high"]
+    assert first["estimand"] == "other instructions; this judge only"
+    assert first["people"]["estimand"] == "other models like these anchors; this judge only"
     again = place(folder, "--budget", "0.05")
     assert {**again, "warnings": 0} == {**first, "warnings": 0}
     more = place(folder, "--budget", "0.075")

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from venire.arena.wording import interval_text
 from venire.pages import charts
 from venire.pages.addresses import MAX_IN_ADDRESS
-from venire.pages.texts import markdown
+from venire.pages.texts import markdown, plain_text
 from venire.reports import numbers, texts
 from venire.reports.html import html
 from venire.reports.sections import Block
@@ -93,6 +93,7 @@ def environment() -> Environment:
         "visible": texts.visible,
         "clipped": texts.clipped,
         "markdown": markdown,
+        "plain_text": plain_text,
         "blocks": _blocks,
         "zip_self": lambda names: [(one, one) for one in names],
         "short_ones": lambda names: [one for one in names if len(one) <= MAX_IN_ADDRESS],

@@ -1,18 +1,19 @@
-"""Texts of models as parts of pages: with marks at what was found or differs, and as Markdown that is harmless.
+"""Texts of models as parts of pages: with code set apart, with marks at what was found or differs, and as Markdown.
 
-Jinja escapes whatever is not `Markup`.
+Jinja escapes whatever is not `Markup`. A text shown plain keeps each of its characters: tags are only put around them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup, escape
 
-from venire.reports.texts import MAX_SHOWN, clipped, visible
+from venire.reports.texts import MAX_SHOWN, clipped, name, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -21,6 +22,52 @@ _MAX_WORDS = 3_000
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _PASSAGE = 3
 """So many words or signs in a row make a common passage."""
+
+_FENCE = re.compile(
+    r"^[ \t]*(?P<mark>`{3,}|~{3,})[^`\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=mark)[`~]*[ \t]*(?:\n|\Z)|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""A block of code between fences; one that is not closed goes to the end."""
+
+_QUOTED = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+"""Code within a line."""
+
+
+class _Part(NamedTuple):
+    """A part of a text from `start` to `end`, and the tags around it."""
+
+    start: int
+    end: int
+    opening: str = ""
+    closing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Two texts with the passages marked that only one has, and the share of words in passages that both have."""
+
+    texts: tuple[Markup, Markup]
+    common: float
+
+
+def plain_text(text: str) -> Markup:
+    """The beginning of a text as it was written, visible, with its code set apart; an empty one is said to be empty.
+
+    >>> print(plain_text("Use `a<b`"))
+    Use <code>`a&lt;b`</code>
+    """
+    return _tagged(clipped(text), ()) if text else Markup("(empty)")
+
+
+def first_line(text: str, most: int = 120) -> str:
+    """The first line of a text that has any letters or figures, cut with a mark where more follows.
+
+    >>> first_line("# Why\\n\\nBecause.")
+    '# Why …'
+    """
+    lines = [line for line in text[: 40 * most].splitlines() if any(map(str.isalnum, line))]
+    line = name(lines[0] if lines else text, most)
+    return f"{line} …" if len(lines) > 1 and not line.endswith("…") else line
 
 
 def with_hits(text: str, wanted: str, around: int = 120) -> Markup:
@@ -39,10 +86,11 @@ def with_hits(text: str, wanted: str, around: int = 120) -> Markup:
     )
 
 
-def marked_differences(one: str, other: str) -> tuple[Markup, Markup] | None:
+def marked_differences(one: str, other: str) -> Differences | None:
     """Two texts with the passages marked that only one of them has; None of texts too long to be compared at once.
 
-    >>> print(marked_differences("A red cat.", "A cat.")[0])
+    >>> found = marked_differences("A red cat.", "A cat.")
+    >>> print(found.texts[0])
     A <mark class="only">red</mark> cat.
     """
     texts = visible(one), visible(other)
@@ -52,9 +100,10 @@ def marked_differences(one: str, other: str) -> tuple[Markup, Markup] | None:
     plain = [[text[start:end] for start, end in side] for text, side in zip(texts, words, strict=True)]
     shared = _passages(_longest_common(*plain), len(plain[0]), len(plain[1]))
     first, second = (
-        _marked(text, side, kept) for text, side, kept in zip(texts, words, map(set, _sides(shared)), strict=True)
+        _tagged(text, _only(side, kept))
+        for text, side, kept in zip(texts, words, map(set, _sides(shared)), strict=True)
     )
-    return first, second
+    return Differences((first, second), 2 * len(shared) / max(1, sum(map(len, words))))
 
 
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
@@ -99,19 +148,52 @@ def _sides(pairs: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
     return [a for a, _ in pairs], [b for _, b in pairs]
 
 
-def _marked(text: str, words: Sequence[tuple[int, int]], kept: Collection[int]) -> Markup:
-    """A text with its words marked but those that are kept; neighbours under one mark."""
-    parts, end, place = [], 0, 0
-    while place < len(words):
-        last = place
-        if place not in kept:
-            while last + 1 < len(words) and last + 1 not in kept:
-                last += 1
-            parts += [escape(text[end : words[place][0]]), Markup('<mark class="only">{}</mark>')]
-            parts[-1] = parts[-1].format(text[words[place][0] : words[last][1]])
-            end = words[last][1]
-        place = last + 1
-    return Markup("").join([*parts, escape(text[end:])])
+def _only(words: Sequence[tuple[int, int]], kept: Collection[int]) -> list[tuple[int, int]]:
+    """From where to where words of a text stand that are not kept; neighbours together."""
+    found: list[tuple[int, int]] = []
+    before = -2
+    for index, (start, end) in enumerate(words):
+        if index not in kept:
+            found.append((found.pop()[0], end) if before == index - 1 else (start, end))
+            before = index
+    return found
+
+
+def _tagged(text: str, marks: Sequence[tuple[int, int]]) -> Markup:
+    """A text, escaped, with tags around its code and marks over parts of it, which tags of code divide."""
+    found, waiting = [], list(reversed(marks))
+    for part in _parts(text):
+        found.append(part.opening)
+        at = part.start
+        while waiting and waiting[-1][0] < part.end:
+            start, end = waiting.pop()
+            if end > part.end:  # the rest is of the parts that follow
+                waiting.append((part.end, end))
+                end = part.end
+            found += [escape(text[at:start]), '<mark class="only">', escape(text[start:end]), "</mark>"]
+            at = end
+        found += [escape(text[at : part.end]), part.closing]
+    return Markup("".join(found))
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    """The parts of a text in order: prose, code within lines, and blocks with their fences."""
+    at = 0
+    for block in _FENCE.finditer(text):
+        yield from _line_parts(text, at, block.start())
+        yield _Part(block.start(), block.start("code"), '<pre class="code"><code><span class="fence">', "</span>")
+        yield _Part(block.start("code"), block.end("code"))
+        yield _Part(block.end("code"), block.end(), '<span class="fence">', "</span></code></pre>")
+        at = block.end()
+    yield from _line_parts(text, at, len(text))
+
+
+def _line_parts(text: str, start: int, end: int) -> Iterator[_Part]:
+    for quoted in _QUOTED.finditer(text, start, end):
+        yield _Part(start, quoted.start())
+        yield _Part(quoted.start(), quoted.end(), "<code>", "</code>")
+        start = quoted.end()
+    yield _Part(start, end)
 
 
 @lru_cache(1)

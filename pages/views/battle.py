@@ -10,7 +10,7 @@ from typing import Any
 from venire.arena.errors import InputError, fault_name
 from venire.pages.addresses import TableChoice, read_choice
 from venire.pages.context import PageContext
-from venire.pages.texts import marked_differences
+from venire.pages.texts import Differences, marked_differences
 from venire.reports.texts import MAX_SHOWN, visible
 from venire.storage.read.trial_details import (
     ShownCompletion,
@@ -24,6 +24,12 @@ from venire.storage.read.trial_table import TrialTable
 
 _MAX_VOTES = 100
 """Votes on one battle that its page shows; those with notes come first."""
+
+_ALIKE = 0.3
+"""The share of common words from which differences are marked unasked: below it the marks would cover nearly all."""
+
+_VIEWS = {"plain": "text", "marks": "differences", "markdown": "Markdown"}
+"""How completions can be shown: the parameter of the address, and the words of the link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +58,28 @@ def battle(here: PageContext) -> dict[str, Any]:
     shown = completions(here.store, chosen)
     texts = [one.text for one in shown]
     votes = votes_on(here.store, chosen.instruction, shown)
-    flags = {name: query[name] for name in ("markdown", "plain") if query.get(name) == "1"}
-    formatted, plain = "markdown" in flags, "plain" in flags
+    asked_view = next((one for one in _VIEWS if query.get(one) == "1"), None)
+    flags = {} if asked_view is None else {asked_view: "1"}
     differences = None
-    if len(texts) == 2 and not formatted and not plain and max(map(len, texts)) <= MAX_SHOWN:
+    if len(texts) == 2 and asked_view in (None, "marks") and max(map(len, texts)) <= MAX_SHOWN:
         differences = marked_differences(texts[0], texts[1])
+    view = asked_view or ("marks" if differences and differences.common >= _ALIKE else "plain")
     return {
         "title": f"Battle of trial {trial}",
         "trial": trial,
         "instruction": asked,
         "completions": [
-            _completion(here, one, trial, place, differences and differences[place]) for place, one in enumerate(shown)
+            _completion(here, one, trial, place, differences if view == "marks" else None)
+            for place, one in enumerate(shown)
         ],
-        "formatted": formatted,
-        "compared": differences is not None,
-        "too_different": len(texts) == 2 and differences is None and not formatted and not plain,
+        "view": view,
+        "views": [
+            (one, words, here.links.to(f"battle/{trial}", {**choice.query(), one: "1"}))
+            for one, words in _VIEWS.items()
+            if one != "marks" or len(texts) == 2
+        ],
+        "common": None if differences is None or view == "marks" else differences.common,
+        "too_long": view == "marks" and differences is None,
         "cards": _cards(here, details, trial),
         "votes": votes[:_MAX_VOTES],
         "more_votes": max(0, len(votes) - _MAX_VOTES),
@@ -74,11 +87,6 @@ def battle(here: PageContext) -> dict[str, Any]:
         "table": here.links.to("calls", choice.query()),
         "filtered": bool(TableChoice(choice.filter).query()),
         "neighbours": _neighbours(here, choice, numbers, trial, choice.query() | flags),
-        "views": {
-            "plain": here.links.to(f"battle/{trial}", {**choice.query(), "plain": "1"}),
-            "differences": here.links.to(f"battle/{trial}", choice.query()),
-            "formatted": here.links.to(f"battle/{trial}", {**choice.query(), "markdown": "1"}),
-        },
     }
 
 
@@ -95,12 +103,14 @@ def _neighbours(
     }
 
 
-def _completion(here: PageContext, one: ShownCompletion, trial: int, place: int, marked: Any) -> dict[str, Any]:
+def _completion(
+    here: PageContext, one: ShownCompletion, trial: int, place: int, differences: Differences | None
+) -> dict[str, Any]:
     return {
         "model": one.model,
         "variant": one.variant,
         "text": one.text,
-        "marked": marked,
+        "marked": None if differences is None else differences.texts[place],
         "characters": one.characters,
         "suspicions": one.suspicions,
         "cut": one.characters > MAX_SHOWN,
@@ -159,6 +169,13 @@ def _trial(here: PageContext, one: TrialDetail, chosen: bool, found: Mapping[str
         "detail": one,
         "chosen": chosen,
         "steps": [steps[number] for number in sorted(steps)],
+        "spent": {
+            "calls": len(one.attempts),
+            "faults": sum(attempt.fault != 0 for attempt in one.attempts),
+            "seconds": sum(attempt.latency_ms or 0 for attempt in one.attempts) / 1000,
+            "nano": sum(attempt.reserved if attempt.cost is None else attempt.cost for attempt in one.attempts),
+        },
+        "message": next((attempt.message for attempt in reversed(one.attempts) if attempt.fault), None),
         "conversation": found,
         "differs": bool(found.get("today")) and found["today"]["verdict"] != one.verdict,
     }

@@ -319,7 +319,7 @@ def test_no_battle_is_moved_by_its_texts_in_any_view(calm: Calm, hostile: tuple[
     huge = rows(store, "select trial from attempt where length(text) > 1000000 limit 1")[0][0]
     page = calm.read(f"{base}/battle/{huge}")
     for place, trial in enumerate([huge, *sorted(trials)[:: max(1, len(trials) // 10)]]):
-        for view in ("", "?markdown=1", "?plain=1")[: 3 if place < 2 else 2]:
+        for view in ("", "?markdown=1", "?marks=1", "?plain=1")[: 4 if place < 2 else 2]:
             page.goto(f"{base}/battle/{trial}{view}")
             page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
             expect(page.get_by_role("heading", name="People")).to_have_count(1)

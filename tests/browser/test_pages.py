@@ -180,6 +180,23 @@ def test_j_and_k_walk_through_the_battles_of_a_filter_and_back_leads_to_it(visit
     visit.assert_quiet()
 
 
+def test_texts_that_share_little_are_marked_when_asked_and_technical_lines_are_folded(
+    visit: Visit, served: Served
+) -> None:
+    page = visit.open(served.at("battle/53"))
+    expect(page.locator("[aria-label=Completions]")).to_contain_text("Nearly all differs")
+    expect(page.locator("mark.only")).to_have_count(0)
+    expect(page.locator("[aria-label=Completions] pre.code").first).to_contain_text("add_tag(")
+    trial = page.locator(".trial.chosen")
+    expect(trial.locator("h4")).to_contain_text("prefers")
+    expect(trial.get_by_text("attempt 1")).to_be_hidden()
+    trial.locator(".facts > summary").click()
+    expect(trial.get_by_text("attempt 1").first).to_be_visible()
+    page.get_by_role("link", name="differences").click()
+    expect(page.locator("mark.only").first).to_be_visible()
+    visit.assert_quiet()
+
+
 def test_keys_are_letters_where_somebody_writes(visit: Visit, served: Served) -> None:
     page = visit.open(served.at("calls"))
     page.keyboard.press("/")
@@ -350,6 +367,7 @@ def every_page(served: Served) -> dict[str, str]:
         **{name: f"{name}/{trial if name == 'battle' else 1}" for name in NUMBERED},
         "markdown": f"battle/{trial}?markdown=1",
         "plain": f"battle/{trial}?plain=1",
+        "marks": f"battle/{trial}?marks=1",
         "filtered": "calls?flipped=yes&min_latency=0.1&rows=25&order=cost&columns=trial+judge+category+score+time",
         "hits": "search?q=vague&judge=gpt-4-0613",
         "hits in texts": "search?q=the&in=completions",
@@ -359,7 +377,7 @@ def every_page(served: Served) -> dict[str, str]:
 
 
 KINDS = (
-    *PAGES, *NUMBERED, "markdown", "plain", "filtered", "hits", "hits in texts", "nothing",
+    *PAGES, *NUMBERED, "markdown", "plain", "marks", "filtered", "hits", "hits in texts", "nothing",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from venire.pages.texts import markdown, marked_differences, with_hits
+from venire.pages.texts import first_line, markdown, marked_differences, plain_text, with_hits
 from venire.reports.texts import clipped, name, visible
 
 HOSTILE = (
@@ -70,13 +70,45 @@ def test_hits_are_marked_and_escaped() -> None:
     assert "<i>" not in with_hits("x <i>", "<i>")
 
 
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_differences_keep_every_word_of_both(one: str, other: str) -> None:
+CODE = st.text("ab`~\n <&", max_size=80) | st.text(max_size=80)
+"""Texts that are mostly fences and quotes, and any other ones."""
+TAGS = re.compile(r'<(?:/?(?:mark|code|pre|span)|mark class="only"|pre class="code"|span class="fence")>')
+
+
+@given(CODE, CODE)
+def test_differences_keep_every_character_of_both(one: str, other: str) -> None:
     found = marked_differences(one, other)
     assert found is not None
-    for side, text in zip(found, (one, other), strict=True):
-        bare = str(side).replace('<mark class="only">', "").replace("</mark>", "")
-        assert bare == str(escape(visible(text)))
+    assert 0.0 <= found.common <= 1.0
+    for side, text in zip(found.texts, (one, other), strict=True):
+        assert TAGS.sub("", side) == str(escape(visible(text)))
+
+
+@given(CODE)
+def test_a_plain_text_keeps_every_character_and_closes_its_tags(text: str) -> None:
+    found = plain_text(text)
+    assert TAGS.sub("", found) == (str(escape(visible(text))) or "(empty)")
+    for tag in ("pre", "code", "span"):
+        assert len(re.findall(f"<{tag}[ >]", found)) == found.count(f"</{tag}>")
+
+
+def test_code_is_set_apart_in_plain_text_and_is_no_markup() -> None:
+    found = str(plain_text("Use `<b>`:\n```html\n<b>`x`</b>\n```\nor\n~~~\nnot closed"))
+    assert "<code>`&lt;b&gt;`</code>" in found
+    assert '<span class="fence">```html\n</span>&lt;b&gt;`x`&lt;/b&gt;\n<span class="fence">```\n' in found
+    assert found.count('<pre class="code">') == 2
+
+
+@pytest.mark.parametrize("text", ["`" * 20_000, "`a" * 10_000, "```\n" * 5_000, "\n ~~~x" * 4_000, "``` `\n" * 3_000])
+@pytest.mark.timeout(2)
+def test_no_text_takes_long_to_be_shown(text: str) -> None:
+    plain_text(text)
+
+
+def test_a_first_line_is_cut_with_a_mark() -> None:
+    assert first_line("\n---\nWhy **not**\n\nBecause.") == "Why **not** …"
+    assert first_line("one line") == "one line"
+    assert len(first_line("x" * 10**6)) == 121
 
 
 def test_texts_of_very_many_words_are_not_compared() -> None:

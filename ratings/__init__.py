@@ -24,6 +24,7 @@ from venire.ratings.agreement.judge_agreement import judge_agreement
 from venire.ratings.agreement.people_agreement import people_agreement
 from venire.ratings.agreement.reference import agreement, micro_macro
 from venire.ratings.am_elo.am_elo import am_elo
+from venire.ratings.am_elo.ascent import gradient_ascents
 from venire.ratings.am_elo.evaluation import evaluate, predict_from_abilities, predict_from_ratings
 from venire.ratings.am_elo.robustness import perturb, robustness
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, stable_arena
@@ -170,6 +171,7 @@ __all__ = [
     "fleiss_kappa",
     "fleiss_kappa_counts",
     "goodness_of_fit",
+    "gradient_ascents",
     "hard_elo",
     "hard_targets",
     "human_elo",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from venire.arena.wording import interval_text
+from venire.ratings.am_elo.ascent import NEAR, GradientAscents
+from venire.ratings.data.statistics import BoundedFigure
 from venire.ratings.judges.matchup_ablation import MatchupAblation
+from venire.ratings.methods.learning_curve import LearningCurve
 from venire.reports.figures import (
-    BoundedFigure,
     FigureResults,
     HeldOutPrediction,
-    LearningCurve,
     ModelContrast,
     PeopleOrder,
     PerturbedJudges,
@@ -87,6 +89,40 @@ def _robustness(found: PerturbedJudges) -> list[FigureTable]:
         f"{found.threshold:g} or less"
     )
     return [FigureTable(title, ("perturbation", "method", "inconsistency", "F1", "draws"), rows, (), (note,), 1)]
+
+
+def _ascents(found: GradientAscents) -> list[FigureTable]:
+    rows = []
+    for one in found.rules:
+        ends = [start.log_likelihood for start in one.starts if start.log_likelihood is not None]
+        short = [found.log_likelihood - end for end in ends]
+        reached = [start.epochs for start in one.starts if start.epochs is not None]
+        against = sum(start.tau is not None and start.tau < 0.0 for start in one.starts)
+        rows.append(
+            (
+                one.rule,
+                "yes" if one.normalised else "no",
+                f"{max(min(short), 0.0):.2f} to {max(max(short), 0.0):.2f}" if short else "",
+                f"{len(reached)} of {len(one.starts)}",
+                f"{median(reached):,.0f}" if reached else "",
+                f"{len(one.starts) - len(ends)}",
+                f"{against}",
+                _fixed(one.consistency, 3),
+            )
+        )
+    starts = len(found.rules[0].starts)
+    title = (
+        f"am-ELO by gradient ascent from {starts} random starts   maximum {found.log_likelihood:,.2f} "
+        f"({found.steps} Newton steps)"
+    )
+    heads = ("by", "normalised", "nats short", "reached", "epochs", "diverged", "reversed", "consistency")
+    note = (
+        f"learning rate {found.learning_rate:g}, {found.epochs:,} epochs; gradient: algorithm 2 of the am-ELO paper on "
+        "the mean log-likelihood, adam: its published code; normalised: abilities sum to 1; reached: within "
+        f"{NEAR:g} nats of the maximum, epochs: the median until then; reversed: orders against that at the maximum; "
+        "consistency: share of pairs of models that two starts order alike"
+    )
+    return [FigureTable(title, heads, tuple(rows), notes=(note,))]
 
 
 def _contrast(found: ModelContrast) -> list[FigureTable]:
@@ -196,6 +232,7 @@ def _fixed(value: float | None, places: int) -> str:
 FIGURE_TABLES: Mapping[str, Callable[[Any], list[FigureTable]]] = {
     "prediction": _prediction,
     "robustness": _robustness,
+    "ascents": _ascents,
     "contrast": _contrast,
     "positions": _positions,
     "people_order": _people_order,

@@ -18,15 +18,17 @@ from venire.arena.keywords import check_fields
 from venire.ratings.agreement.chance_corrected import Coefficient
 from venire.ratings.agreement.reference import MicroMacro
 from venire.ratings.am_elo.am_elo import am_elo
+from venire.ratings.am_elo.ascent import EPOCHS, LEARNING_RATE, GradientAscents, gradient_ascents
 from venire.ratings.am_elo.evaluation import evaluate_rows, loss_differences
 from venire.ratings.am_elo.robustness import Fit, Perturbation, mean_known, robustness
-from venire.ratings.data.judgments import Judgments, select_battles
+from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
-from venire.ratings.data.statistics import kendall
+from venire.ratings.data.statistics import BoundedFigure
 from venire.ratings.inference.contrasts import battles_needed, difference
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.matchup_ablation import MatchupAblation, matchup_ablation
 from venire.ratings.judges.position import position_audits
+from venire.ratings.methods.learning_curve import LearningCurve, learning_curve
 from venire.ratings.methods.methods import merge_selected, missing_data, rate, select_verdicts
 from venire.ratings.methods.prediction import predict_rows
 from venire.ratings.pairwise.bradley_terry import m_elo
@@ -46,14 +48,6 @@ _SEEDS = range(10)
 _P = 0.05
 """Level of the test that a battle's winner hangs on the order shown."""
 
-_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-"""Parts of the battles of a learning curve."""
-
-_CURVE_DRAWS = 50
-"""Draws of each part."""
-
-_FEWEST_IN_ORDER = 3
-
 _RIVALS = {"borda": borda, "copeland": copeland, "minimax": minimax, "ranked-pairs": ranked_pairs, "schulze": schulze}
 """Rules of voting that Kemeny-Young's orders of single instructions are held beside."""
 
@@ -66,16 +60,20 @@ class Figures:
     """What is asked for beside a board; by default nothing.
 
     `folds` of judgments, each predicted from the others; `steady`, the share of judges whose verdicts are
-    perturbed, of whom those with an ability of `threshold` or less (mean 1) count as found; `contrast`, two models,
-    with `half_width` in Elo points; `positions`, the audit of battles shown several times in each order; `people`,
-    agreement of single instructions and of all with the reference, also of truncated rankings; `ablation`, how
-    judges' consistency predicts their Elo by number and kind of matchups; `learning_curve`, how near the order by a
-    share of the battles is to that by all, and to what is known.
+    perturbed, of whom those with an ability of `threshold` or less (mean 1) count as found; `ascents`, so many starts
+    of am-ELO's gradient ascent, with its `learning_rate` and `epochs`; `contrast`, two models, with `half_width` in Elo
+    points; `positions`, the audit of battles shown several times in each order; `people`, agreement of single
+    instructions and of all with the reference, also of truncated rankings; `ablation`, how judges' consistency predicts
+    their Elo by number and kind of matchups; `learning_curve`, how near the order by a share of the battles is to that
+    by all, and to what is known.
     """
 
     folds: int = 0
     steady: float = 0.0
     threshold: float = 0.0
+    ascents: int = 0
+    learning_rate: float = LEARNING_RATE
+    epochs: int = EPOCHS
     contrast: tuple[str, str] | None = None
     half_width: float | None = None
     positions: bool = False
@@ -95,19 +93,14 @@ class Figures:
             raise InputError(
                 "a threshold is that of judges found among perturbed ones: name their share (--steady 0.25)"
             )
+        if self.ascents == 1 or self.ascents < 0:
+            raise InputError(f"ascents is {self.ascents}; give 2 starts or more, such as 5")
+        if not self.ascents and (self.learning_rate, self.epochs) != (LEARNING_RATE, EPOCHS):
+            raise InputError("learning rate and epochs are of gradient ascents: name their starts (--ascents 5)")
         if self.half_width is not None and self.contrast is None:
             raise InputError(
                 f"{setting('half_width')} is that of a contrast: name two models with {setting('contrast')}"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedFigure:
-    """A figure with its interval, None where not known."""
-
-    value: float | None
-    lo: float | None
-    hi: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,36 +243,12 @@ class PeopleOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """Orders from a share of the battles: means over draws of Kendall's tau-b, with the middle 95 % of draws.
-
-    `whole` is tau with the order by all battles, `known` tau with each order known from elsewhere. None where it is not
-    defined in any draw; `unrated` is the mean number of models without a rating.
-    """
-
-    share: float
-    battles: int
-    whole: BoundedFigure
-    known: Mapping[str, BoundedFigure]
-    unrated: float
-
-
-@dataclass(frozen=True, slots=True)
-class LearningCurve:
-    """How orders come near to the final one as battles are added; `known` says from where other orders are."""
-
-    method: str
-    draws: int
-    known: Mapping[str, str]
-    points: tuple[CurvePoint, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class FigureResults:
     """The figures beside a board; None is what was not asked for."""
 
     prediction: HeldOutPrediction | None = field(default=None, metadata=OPTIONAL)
     robustness: PerturbedJudges | None = field(default=None, metadata=OPTIONAL)
+    ascents: GradientAscents | None = field(default=None, metadata=OPTIONAL)
     contrast: ModelContrast | None = field(default=None, metadata=OPTIONAL)
     positions: RepeatedPositions | None = field(default=None, metadata=OPTIONAL)
     people_order: PeopleOrder | None = field(default=None, metadata=OPTIONAL)
@@ -323,10 +292,13 @@ def figures_of(battles: Battles, method: str, options: Options, asked: Figures, 
     return FigureResults(
         prediction=_prediction(battles, method, plain, asked.folds) if asked.folds else None,
         robustness=_robustness(merge_selected(battles, plain), asked, plain.seed) if asked.steady else None,
+        ascents=_ascents(merge_selected(battles, plain), asked, plain.seed) if asked.ascents else None,
         contrast=contrast,
         positions=_positions(select_verdicts(battles, plain)) if asked.positions else None,
         people_order=_people_order(battles, plain, of.reference) if asked.people else None,
-        learning_curve=_learning_curve(battles, method, plain, of) if asked.learning_curve else None,
+        learning_curve=learning_curve(battles, method, plain, of.outside_orders(plain.level))
+        if asked.learning_curve
+        else None,
         ablation=_ablation(battles, plain.seed, of) if asked.ablation else None,
     )
 
@@ -403,6 +375,16 @@ def _robustness(judgments: Judgments, asked: Figures, seed: int) -> PerturbedJud
     return PerturbedJudges(asked.steady, asked.threshold, perturbed, len(judgments.judges), tuple(rows))
 
 
+def _ascents(judgments: Judgments, asked: Figures, seed: int) -> GradientAscents:
+    return gradient_ascents(
+        judgments.comparisons(),
+        starts=asked.ascents,
+        learning_rate=asked.learning_rate,
+        epochs=asked.epochs,
+        seed=seed,
+    )
+
+
 def _contrast(rated: Rated, models: tuple[str, str], half_width: float | None, level: float) -> ModelContrast:
     """The difference of two models with its interval, and the battles that it still needs."""
     model, other = models
@@ -452,59 +434,6 @@ def _positions(battles: Battles) -> RepeatedPositions:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [one for one in values if one is not None]
     return sum(known) / len(known) if known else None
-
-
-def _learning_curve(battles: Battles, method: str, options: Options, of: FigureSource) -> LearningCurve:
-    """Orders by random shares of the battles, whole battles with both orders and all judges, against the final one."""
-    known = {name: (source, values) for name, (source, values) in of.outside_orders(options.level).items() if values}
-    key = np.stack([battles.instruction, *np.sort([battles.model_a, battles.model_b], axis=0)])
-    battle = np.unique(key, axis=1, return_inverse=True)[1].ravel()
-    count = int(battle.max(initial=-1)) + 1
-    whole = rate(battles, method, options)
-    models = whole.ratings.models
-    columns = {"whole": _order_values(whole, models)}
-    columns |= {name: np.array([values.get(one, np.nan) for one in models]) for name, (_, values) in known.items()}
-    rng, points = np.random.default_rng(options.seed), []
-    for share in _SHARES:
-        size = max(1, round(share * count))
-        found: list[Mapping[str, float]] = []
-        unrated: list[int] = []
-        for _ in range(_CURVE_DRAWS if size < count else 1):
-            chosen = np.zeros(count, dtype=np.bool_)
-            chosen[rng.permutation(count)[:size]] = True
-            try:
-                part = rate(select_battles(battles, chosen[battle]), method, options)
-            except VenireError:
-                continue
-            values = _order_values(part, models)
-            unrated.append(int(np.isnan(values).sum()))
-            found.append({name: _tau(values, column) for name, column in columns.items()})
-        taus = {name: _middle([one[name] for one in found]) for name in columns}
-        missing = float(np.mean(unrated)) if unrated else float(len(models))
-        points.append(CurvePoint(share, size, taus.pop("whole"), taus, missing))
-    return LearningCurve(method, _CURVE_DRAWS, {name: source for name, (source, _) in known.items()}, tuple(points))
-
-
-def _order_values(rated: Rated, models: Sequence[str]) -> NDArray[np.float64]:
-    """A value for each model, higher for better: its rating, or its position turned round; NaN without one."""
-    own = rated.ratings.logits if rated.position is None else -rated.position
-    values = dict(zip(rated.ratings.models, own.tolist(), strict=True))
-    return np.array([values.get(name, math.nan) for name in models], dtype=np.float64)
-
-
-def _tau(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
-    both = np.isfinite(ours) & np.isfinite(theirs)
-    if np.count_nonzero(both) < _FEWEST_IN_ORDER:
-        return math.nan
-    return float(kendall(np.round(ours[both], 9)[None], theirs[both])[0])
-
-
-def _middle(values: Sequence[float]) -> BoundedFigure:
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
-        return BoundedFigure(None, None, None)
-    lo, hi = np.quantile(known, (0.025, 0.975)).tolist()
-    return BoundedFigure(float(np.mean(known)), lo, hi)
 
 
 def _people_order(battles: Battles, options: Options, reference: Mapping[str, float]) -> PeopleOrder:

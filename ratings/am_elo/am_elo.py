@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.choices import Habit
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.fit import NO_TIES, Cells, Penalty, Point, cells_of
+from venire.ratings.am_elo.fit import Penalty
+from venire.ratings.am_elo.likelihood import NO_TIES, Cells, Point, cells_of
 from venire.ratings.am_elo.separation import (
     LimitFit,
     climb_to_limit,

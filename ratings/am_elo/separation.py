@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.fit import Cells, Peak, Penalty, Point, arrow, maximise, odds_at
+from venire.ratings.am_elo.fit import Peak, Penalty, arrow, maximise
+from venire.ratings.am_elo.likelihood import Cells, Point, odds_at
 from venire.ratings.data.wins import WinCounts
 from venire.ratings.pairwise.solvers import NotConvergedError
 

@@ -18,7 +18,8 @@ from scipy.sparse import coo_array
 
 from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, likelihood_terms, reduced
+from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, reduced
+from venire.ratings.am_elo.likelihood import likelihood_terms
 from venire.ratings.am_elo.separation import LimitFit
 from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons

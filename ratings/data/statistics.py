@@ -8,6 +8,7 @@ once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,15 @@ FEWEST_FOR_INTERVAL = {"pearson": 4, "spearman": 4, "kendall": 5}
 _CELLS = 1 << 22
 """Pairs of models and rows compared at once; bounds memory for many instructions of many models."""
 Numbers = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedFigure:
+    """A figure with its interval, None where not known."""
+
+    value: float | None
+    lo: float | None
+    hi: float | None
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:

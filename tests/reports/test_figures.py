@@ -11,6 +11,7 @@ import pytest
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
+from venire.ratings.am_elo.ascent import gradient_ascents
 from venire.ratings.am_elo.evaluation import evaluate, predict_from_abilities, predict_from_ratings
 from venire.ratings.data.battles import battles
 from venire.ratings.data.judgments import merge_orders
@@ -155,6 +156,20 @@ def test_a_judge_whose_verdicts_are_reversed_is_found_by_its_ability() -> None:
     assert flipped["am-elo"].inconsistency <= flipped["elo"].inconsistency
 
 
+def test_ascents_are_held_against_the_maximum_that_the_method_finds() -> None:
+    shown = found(Figures(ascents=3, epochs=200), seed=2)
+    data = merge_orders(campaign()).comparisons()
+    assert shown.ascents == gradient_ascents(data, starts=3, epochs=200, seed=2)
+    assert shown.ascents.log_likelihood == pytest.approx(am_elo(data).loglik)
+    (table,) = figure_tables(shown)
+    assert [row[:2] for row in table.rows] == [
+        ("gradient", "no"),
+        ("gradient", "yes"),
+        ("adam", "no"),
+        ("adam", "yes"),
+    ]
+
+
 def test_a_contrast_is_a_difference_with_the_battles_that_it_needs() -> None:
     shown = found(Figures(contrast=("m4", "m1"), half_width=5.0)).contrast
     expected = difference(rate(campaign(), "bradley-terry", Options()).ratings, "m4", "m1")
@@ -194,6 +209,8 @@ def test_elo_in_the_given_order_is_one_pass_over_the_rows() -> None:
         ({"folds": 1}, "give 2 or more"),
         ({"steady": 1.0}, "share of judges"),
         ({"half_width": 5.0}, "name two models"),
+        ({"ascents": 1}, "give 2 starts or more"),
+        ({"epochs": 10}, "name their starts"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(asked: dict[str, Any], said: str) -> None:

@@ -235,6 +235,13 @@ class FigureOptions:
     threshold: Annotated[
         float, _figures("--threshold", help="Of --steady: judges of this ability or less count as found.")
     ] = 0.0
+    ascents: Annotated[
+        int, _figures("--ascents", help="am-ELO by gradient ascent from so many random starts, as in its paper.")
+    ] = 0
+    learning_rate: Annotated[
+        float, _figures("--learning-rate", help="Of --ascents: what a slope of the mean log-likelihood is times.")
+    ] = 0.1
+    epochs: Annotated[int, _figures("--epochs", help="Of --ascents: steps of each.")] = 2000
     contrast: Annotated[
         tuple[str, str],
         _figures(

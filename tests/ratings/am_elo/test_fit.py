@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from venire.ratings.am_elo.fit import Cells, Penalty, Point, arrow, cells_of, maximise, reduced
+from venire.ratings.am_elo.fit import Penalty, arrow, maximise, reduced
+from venire.ratings.am_elo.likelihood import Cells, Point, cells_of
 from venire.ratings.data.comparisons import comparisons
 
 MODELS, JUDGES = 4, 3

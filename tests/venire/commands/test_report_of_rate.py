@@ -36,7 +36,7 @@ TOGETHER = (
 """Words that change a board of the table, as many at a time as one method takes."""
 FIGURES_ASKED = (
     "--folds 3 --steady 0.34 --contrast m1 m3 --half-width 20 --positions --people --reference {reference} "
-    "--threshold 0.1 --learning-curve"
+    "--threshold 0.1 --learning-curve --ascents 2 --learning-rate 0.5 --epochs 40"
 )
 
 OF_OTHER_SOURCES = {

@@ -48,21 +48,42 @@ def test_every_residual_is_by_the_line_through_the_others() -> None:
     whole = split_conformal(found.residual * np.sqrt(1 - own), slope * se, [start + slope * 1040], [slope * 20])
     reach = np.sqrt(1 + 1 / 11 + (1040 - judge.mean()) ** 2 / (apart @ apart))
     middle = start + slope * 1040
-    assert (found.low, found.high) == pytest.approx(
-        (middle - reach * (middle - whole.low[0]), middle + reach * (whole.high[0] - middle))
-    )
+    low, high = middle - reach * (middle - whole.low[0]), middle + reach * (whole.high[0] - middle)
+    far = middle + 1.6 * (high - middle)
+    assert human.min() < middle - 1.6 * (middle - low) < high < human.max() < far
+    assert (found.low, found.high) == pytest.approx((low, far))
     assert found.interval.n == 11
 
 
-def test_beyond_all_anchors_the_interval_is_wider_and_that_is_said() -> None:
+def test_towards_what_lies_beyond_all_anchors_the_interval_reaches_farther_and_that_is_said() -> None:
     rng = np.random.default_rng(5)
     judge = rng.normal(1000, 120, 12)
     human = judge + rng.normal(0, 30, 12)
-    inside, outside = (human_scale(judge, np.full(12, 9.0), human, elo, 9.0) for elo in (judge.max(), judge.max() + 1))
-    assert (inside.beyond, outside.beyond) == (False, True)
-    assert outside.high - outside.low == pytest.approx(1.3 * (inside.high - inside.low), rel=0.01)
-    assert any("1.3 times as wide" in warning for warning in outside.warnings)
-    assert not any("times as wide" in warning for warning in inside.warnings)
+    middle, last, outside = (
+        human_scale(judge, np.full(12, 9.0), human, elo, 9.0) for elo in (1000.0, judge.max(), judge.max() + 1)
+    )
+    below, above = (
+        [side / (middle.high - middle.elo) for side in sides]
+        for sides in zip(*((one.elo - one.low, one.high - one.elo) for one in (middle, last, outside)), strict=True)
+    )
+    assert below == pytest.approx([1.0, 1.0, 1.6], rel=0.2)
+    assert above == pytest.approx([1.0, 1.6, 1.6], rel=0.2)
+    assert [one.beyond for one in (middle, last, outside)] == [False, False, True]
+    said = [any("1.6 times as far" in warning for warning in one.warnings) for one in (middle, last, outside)]
+    assert said == [False, True, True]
+
+
+def test_the_interval_holds_models_at_the_ends_too() -> None:
+    held = []
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        human = 1000 + 120 * rng.normal(size=17)
+        judge = 1000 + 0.7 * (human - 1000) + rng.normal(0, 40, 17)
+        if not human[:-1].min() <= human[-1] <= human[:-1].max():
+            found = human_scale(judge[:-1], np.full(16, 15.0), human[:-1], judge[-1], 15.0)
+            held.append(found.low <= human[-1] <= found.high)
+    assert len(held) > 50
+    assert np.mean(held) >= 0.88
 
 
 def test_the_interval_holds_as_often_as_it_says() -> None:

@@ -19,6 +19,7 @@ from venire.arena.registry import POLICIES, PROVIDERS
 from venire.configs.fields import LaneKey
 from venire.configs.problems import Place, Problem, quoted
 from venire.configs.schema import Contestant, Editor, Judge, PhaseTable, Plan, RespondentTable
+from venire.configs.short_names import missing_address, written_out
 from venire.configs.values import chooses_battles, needless_matchups, policies_with
 
 
@@ -30,7 +31,8 @@ def is_simulated(model: str) -> bool:
 def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     """What is wrong between the keys of a parsed campaign file, whatever else is wrong with it."""
     judges, contestants, editors = (
-        [_PlacedTable(kind, *row) for row in _tables(raw.get(kind))] for kind in ("judge", "contestant", "editor")
+        [_PlacedTable(kind, number, _written_out(table)) for number, table in _tables(raw.get(kind))]
+        for kind in ("judge", "contestant", "editor")
     )
     asked = [*judges, *contestants, *editors]
     return [
@@ -64,6 +66,15 @@ class _PlacedTable(NamedTuple):
 
 def _tables(found: object) -> list[tuple[int, Mapping[str, Any]]]:
     return [(i, table) for i, table in enumerate(found) if isinstance(table, dict)] if isinstance(found, list) else []
+
+
+def _written_out(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table of a respondent with its short names written out, those of fallbacks too."""
+    ways = table.get("fallback")
+    if isinstance(ways, list):
+        ways = [written_out(way, fallback=True) if isinstance(way, dict) else way for way in ways]
+        table = {**table, "fallback": ways}
+    return written_out(table)
 
 
 def _nobody(raw: Mapping[str, Any]) -> Iterator[Problem]:
@@ -115,10 +126,7 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
             f"missing; provider {provider} needs it, so that a key cannot go to a wrong host; accepted: an http(s) URL",
         )
     elif not is_simulated(model):
-        yield Problem(
-            (*place, "base_url"),
-            "missing; only simulated/... models do without; for OpenAI: https://api.openai.com/v1",
-        )
+        yield Problem((*place, "base_url"), missing_address(model))
 
 
 _OF_BATCHES = ("wave_size", "max_wait", "after_wait", "batch_price")

@@ -108,6 +108,8 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
     python_names: ClassVar[Mapping[str, str]] = {}
     """What a key may also be called in Python, where the file's name is that of one table of a list."""
+    positional: ClassVar[str | None] = None
+    """The key that Python may give first, without its name."""
     shards: ClassVar[Shards | None] = None
     """How shards divide the keys that do not say it themselves; None: every key does."""
     compared: ClassVar[Compared] = Compared.ALL
@@ -128,17 +130,16 @@ class Table(BaseModel):
     def _shown(cls) -> Signature:
         """The signature for help and hovering: plain types and defaults, under the names of Python."""
         called = {name: python for python, name in cls.python_names.items()}
-        return Signature(
-            [
-                Parameter(
-                    called.get(name, name),
-                    Parameter.KEYWORD_ONLY,
-                    default=Parameter.empty if field.is_required() else _shown_default(field),
-                    annotation=_shown_type(field.annotation),
-                )
-                for name, field in cls.model_fields.items()
-            ]
-        )
+        parameters = [
+            Parameter(
+                called.get(name, name),
+                Parameter.POSITIONAL_OR_KEYWORD if name == cls.positional else Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if field.is_required() else _shown_default(field),
+                annotation=_shown_type(field.annotation),
+            )
+            for name, field in cls.model_fields.items()
+        ]
+        return Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
     @classmethod
     def _declared(cls, name: str, field: FieldInfo) -> Declared:
@@ -156,8 +157,10 @@ class Table(BaseModel):
         """The keys that are so much to a lane: kind by kind, each in the order in which keys are declared."""
         return tuple(name for kind in lane for name, about in cls.declared.items() if about.lane is kind)
 
-    def __init__(self, /, **keys: Any) -> None:
+    def __init__(self, /, *first: Any, **keys: Any) -> None:
         """Check one table that is written in Python. Raises InputError with a line for each thing that is wrong."""
+        if first:
+            keys = {**_positional(type(self), first, keys), **keys}
         given = {self.python_names.get(name, name): _as_written(value) for name, value in keys.items()}
         try:
             super().__init__(**given)
@@ -174,6 +177,16 @@ class Table(BaseModel):
     def given(self) -> Mapping[str, Any]:
         """The keys that were written in Python, with plain values as a file would have them."""
         return self._given
+
+
+def _positional(table: type[Table], values: tuple[Any, ...], keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The key that was given without its name. Raises InputError for any other, and for one that is given twice."""
+    if table.positional is None or len(values) > 1:
+        name = "all keys" if table.positional is None else f"all keys but {table.positional}"
+        raise InputError(f"{table.__name__}: write {name} with their names, as NAME=VALUE")
+    if table.positional in keys:
+        raise InputError(f"{table.__name__}: {table.positional} is given twice: once without and once with its name")
+    return {table.positional: values[0]}
 
 
 def _shown_type(annotation: Any) -> Any:

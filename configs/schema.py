@@ -16,6 +16,7 @@ from venire.arena.budgets import UNITS, BudgetUnit, Shards
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES, PROVIDERS
 from venire.configs.fields import Compared, LaneKey, Shapes, Table, key, whole
+from venire.configs.short_names import written_out
 from venire.configs.values import (
     MONEY,
     PATH,
@@ -89,12 +90,19 @@ class Fallback(Table):
     price: Price | None = key(_PRICE, since=1, default=None)
     structured_output: bool | None = key(_FLAG, since=5, default=None)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _at_home(cls, table: Any) -> Any:
+        """The address of the vendor that stands before the model."""
+        return written_out(table, fallback=True) if isinstance(table, dict) else table
+
 
 class RespondentTable(Table):
     """What `[[judge]]` and `[[contestant]]` have in common: a model, the way to it, and how it is asked."""
 
     shards = Shards.WHOLE
     shapes = Shapes.NONE  # beside these, the respondent key says who a judge is
+    positional: ClassVar[str] = "model"
     name: Text | None = key(TEXT, since=0, default=None, shapes=Shapes.ALL)
     model: Text = key(TEXT, since=0, lane=LaneKey.IDENTITY)
     provider: _Provider = key(None, since=0, default="openai", lane=LaneKey.IDENTITY)
@@ -151,7 +159,8 @@ class RespondentTable(Table):
     @model_validator(mode="before")
     @classmethod
     def _at_home(cls, table: Any) -> Any:
-        """The vendor's own address where none is given and the provider speaks to one vendor alone."""
+        """The address of the vendor that stands before the model, or of the only one that the provider speaks to."""
+        table = written_out(table) if isinstance(table, dict) else table
         provider = table.get("provider") if isinstance(table, dict) and "base_url" not in table else None
         if isinstance(provider, str) and provider in PROVIDERS and PROVIDERS[provider].home is not None:
             return {**table, "base_url": PROVIDERS[provider].home}

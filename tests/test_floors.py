@@ -81,7 +81,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "configs": (
         ("values", "demo", "env_file"),
         ("problems",),
-        ("fields",),
+        ("fields", "short_names"),
         ("schema",),
         ("settings", "checks"),
         ("loading",),

@@ -17,6 +17,7 @@ from venire.judges.providers.base import Endpoint, Provider, SecretHolder
 from venire.judges.providers.batches.base import BatchProvider
 from venire.judges.providers.batches.file import FileBatches
 from venire.judges.providers.replay import REPLAY, ReplayProvider
+from venire.judges.providers.vendors import vendor_of
 from venire.orchestrator.engines.ray_cluster import EngineChoice
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def read_secrets(
     for judge, route in _routes(judges):
         key, proxy = route.key_variable, judge.lane.proxy_variable
         found[route.identity] = Secrets(
-            None if key is None else _variable(campaign, judge, "key", key, environ),
+            None if key is None else _variable(campaign, judge, "key", key, environ, _key_page(route)),
             judge.lane.proxy if proxy is None else _variable(campaign, judge, "proxy", proxy, environ),
         )
     return found
@@ -241,12 +242,24 @@ async def check_routes(
         raise InputError("\n".join(problems))
 
 
+def _key_page(route: RouteSettings) -> str | None:
+    """Where to get a key for a route; None where its vendor is not known."""
+    home = vendor_of(route.base_url or "").home
+    return None if home is None else home.key_page
+
+
 def _variable(
-    campaign: CampaignSettings, judge: JudgeSettings, what: str, name: str, environ: Mapping[str, str]
+    campaign: CampaignSettings,
+    judge: JudgeSettings,
+    what: str,
+    name: str,
+    environ: Mapping[str, str],
+    page: str | None = None,
 ) -> str:
     if not (value := environ.get(name, "").strip()):
+        where = "" if page is None else f". Get a key at {page}"
         raise InputError(
             f"{campaign.path}: judge {judge.name!r} needs its {what} in the environment variable {name}, which is not "
-            f"set: export {name}=..., or write {name}=... into {campaign.path.parent / '.env'}, and try again"
+            f"set: export {name}=..., or write {name}=... into {campaign.path.parent / '.env'}, and try again{where}"
         )
     return value

@@ -20,11 +20,12 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.planning import Pick
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.arena.wording import money
+from venire.configs.checks import is_simulated
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Data, Judge, Plan
+from venire.configs.short_names import missing_address
 from venire.judges import PROTOCOLS
-from venire.judges.providers import PROVIDERS
-from venire.judges.providers.vendors import HOMES, find_home, find_price
+from venire.judges.providers.vendors import selling_vendor
 from venire.orchestrator.planning.oversized import OversizedText
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.prices import price_warnings
@@ -166,24 +167,14 @@ def _asked(judge: Judge | str, protocol: str) -> Judge:
 
 
 def _named(model: str) -> Judge:
-    if model.startswith("simulated/"):
-        return Judge(model=model)
-    found = find_home(model)
-    if found is None:
-        raise InputError(
-            f"judge {model!r}: where this model is asked is not known by its name: give vn.Judge(model={model!r}, "
-            'base_url="https://...", key_variable="NAME"), or write its vendor before it, one of '
-            f"{', '.join(f'{name}/' for name in HOMES)}"
-        )
-    home, name = found
-    if find_price(name, home.base_url) is None:
-        raise InputError(
-            f"judge {model!r}: the price of this model is not known: give vn.Judge(model={name!r}, "
-            f"base_url={home.base_url or PROVIDERS[home.provider].home!r}, key_variable={home.key_variable!r}, "
-            f"provider={home.provider!r}, price=vn.Price(input=DOLLARS, output=DOLLARS)), per million tokens"
-        )
-    address = {} if home.base_url is None else {"base_url": home.base_url}
-    return Judge(name=model, model=name, provider=home.provider, key_variable=home.key_variable, **address)
+    """The judge of a model by its name, with its vendor before it or as the price table has it for one vendor."""
+    judge = Judge(name=model, model=model)
+    if judge.base_url is not None or is_simulated(judge.model):
+        return judge
+    vendor = selling_vendor(model)
+    if vendor is None:
+        raise InputError(f"judge {model!r}: base_url: {missing_address(model)}")
+    return Judge(name=model, model=f"{vendor}:{model}")
 
 
 def read_pairs(pairs: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:

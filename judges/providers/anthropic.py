@@ -23,6 +23,7 @@ from venire.judges.providers.http_provider import HttpProvider, limits_key_of
 from venire.judges.providers.replies import count, member, no_answer, parse, string
 from venire.judges.providers.schemas import anthropic_schema, in_order
 from venire.judges.providers.token_counting import estimate
+from venire.judges.providers.vendors import vendors_by
 
 _VERSION = "2023-06-01"
 _FINISHES: Mapping[str, str] = {
@@ -140,5 +141,5 @@ def _open_batches(endpoint: Endpoint) -> AnthropicBatches:
 
 
 ANTHROPIC = ProviderEntry(
-    AnthropicProvider, batches={"anthropic": _open_batches}, home="https://api.anthropic.com/v1", max_temperature=1
+    AnthropicProvider, batches={"anthropic": _open_batches}, vendors=vendors_by("anthropic"), max_temperature=1
 )

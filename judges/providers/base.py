@@ -16,7 +16,7 @@ from venire.arena.campaigns import Limits
 from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.batches.base import BatchProvider
-from venire.judges.providers.vendors import vendor_of
+from venire.judges.providers.vendors import Vendor, vendor_of
 
 _MASK = "[redacted]"
 _SHORTEST = 6
@@ -341,11 +341,22 @@ class ProviderEntry:
     open: Callable[[Endpoint], Provider]
     batches: Mapping[str, Callable[[Endpoint], BatchProvider]] = field(default_factory=dict)
     """What makes a batch interface for an endpoint, by the name of its form; of several, the vendor there has one."""
-    home: str | None = None
-    """The base URL of its one vendor; None: a campaign file must give base_url."""
+    vendors: Mapping[str, Vendor] = field(default_factory=dict)
+    """The vendors whose protocol it speaks, by the short name that is written before a model."""
     proxies: bool = True
     """Whether it can ask through a proxy."""
     max_temperature: int = 2
+
+    @property
+    def home(self) -> str | None:
+        """The base URL of its one vendor; None for several: then a campaign file must give base_url."""
+        homes = [vendor.home.base_url for vendor in self.vendors.values() if vendor.home is not None]
+        return homes[0] if len(homes) == 1 else None
+
+    def vendor(self, name: str) -> Vendor | None:
+        """Its vendor of a short name, or of another name of the same; None where it has none."""
+        found = (vendor for own, vendor in self.vendors.items() if name in (own, *vendor.aliases))
+        return next(found, None)
 
     def open_batches(self, endpoint: Endpoint) -> BatchProvider:
         """The batch interface of an endpoint: that of its vendor, where there are several forms.

@@ -25,6 +25,7 @@ from venire.judges.providers.logprobs import read_candidates
 from venire.judges.providers.replies import count, member, no_answer, parse, string
 from venire.judges.providers.schemas import gemini_schema, in_order
 from venire.judges.providers.token_counting import estimate
+from venire.judges.providers.vendors import vendors_by
 
 _FINISHES: Mapping[str, str] = {
     "MAX_TOKENS": "length",
@@ -159,6 +160,4 @@ def _open_batches(endpoint: Endpoint) -> GeminiBatches:
     return GeminiBatches(endpoint, _credentials(endpoint), read_content, _bare)
 
 
-GEMINI = ProviderEntry(
-    GeminiProvider, batches={"gemini": _open_batches}, home="https://generativelanguage.googleapis.com/v1beta"
-)
+GEMINI = ProviderEntry(GeminiProvider, batches={"gemini": _open_batches}, vendors=vendors_by("gemini"))

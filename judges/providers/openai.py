@@ -21,7 +21,7 @@ from venire.judges.providers.faults import refusal
 from venire.judges.providers.http_provider import HttpProvider, limits_key_of
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.schemas import in_order, openai_schema
-from venire.judges.providers.vendors import vendor_of
+from venire.judges.providers.vendors import vendor_of, vendors_by
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
@@ -120,5 +120,7 @@ def _parameters_of(model: str) -> ModelParameters:
 
 
 OPENAI = ProviderEntry(
-    OpenAIProvider, batches={"openai": OpenAIBatches, "mistral": MistralBatches, "together": TogetherBatches}
+    OpenAIProvider,
+    batches={"openai": OpenAIBatches, "mistral": MistralBatches, "together": TogetherBatches},
+    vendors=vendors_by("openai"),
 )

@@ -1,4 +1,4 @@
-"""Vendors: how those that speak OpenAI's chat completions differ from OpenAI, by their host; prices and contexts.
+"""Vendors: where each is asked, by the short name before a model, and how it differs from OpenAI; prices and contexts.
 
 What any of them may put into an answer is read wherever it occurs (see `replies`), since gateways pass it on; here is
 only what has to be known before a call, and what a status means at one vendor alone. Prices and contexts of models come
@@ -22,12 +22,31 @@ from venire.arena.campaigns import TokenPrice
 from venire.arena.errors import Fault
 
 
+class VendorHome(NamedTuple):
+    """Where a vendor's models are asked, and what is needed for it."""
+
+    base_url: str
+    key_variable: str | None = None
+    """The environment variable that the vendor's own tools read the key from; None: a server of one's own."""
+    key_page: str | None = None
+    """Where to get a key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Vendor:
     """One vendor's differences, and the page that documents them with the date on which its stored copy was read."""
 
     source: str
     date: str
+    hosts: tuple[str, ...] = ()
+    """A host that begins with a dot matches all hosts that end with it."""
+    home: VendorHome | None = None
+    """None: each account has an address of its own."""
+    provider: str = "openai"
+    """The provider that speaks its protocol."""
+    aliases: tuple[str, ...] = ()
+    """What it is called besides."""
+
     key_header: str | None = None
     """The header for the bare key; None: `Authorization: Bearer`."""
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -63,133 +82,201 @@ class Vendor:
 
 
 _TABLE = "https://github.com/BerriAI/litellm/blob/v1.106.2/model_prices_and_context_window.json"
+_ADDRESSES = "https://github.com/BerriAI/litellm/blob/v1.106.2/litellm/constants.py"
 
-# A host that begins with a dot matches all hosts that end with it.
 VENDORS: Mapping[str, Vendor] = {
-    "api.openai.com": Vendor(
+    "openai": Vendor(
         source="https://github.com/openai/openai-openapi/blob/f85dbe223d40e1a31cba812ab2d755c7e98a92a3/openapi.yaml",
         date="2026-08-21",
+        hosts=("api.openai.com",),
+        home=VendorHome("https://api.openai.com/v1", "OPENAI_API_KEY", "https://platform.openai.com/api-keys"),
         structured=True,
     ),
-    ".openai.azure.com": Vendor(
-        source="https://github.com/openai/openai-python/blob/v2.54.0/src/openai/lib/azure.py",
+    "anthropic": Vendor(
+        source="https://platform.claude.com/docs/en/api/errors.md",
         date="2026-11-21",
-        key_header="api-key",
-        prices="azure",
+        hosts=("api.anthropic.com",),
+        home=VendorHome(
+            "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "https://platform.claude.com/settings/keys"
+        ),
+        provider="anthropic",
     ),
-    "api.fireworks.ai": Vendor(
-        source="https://docs.fireworks.ai/guides/inference-error-codes",
+    "gemini": Vendor(
+        source="https://ai.google.dev/gemini-api/docs/generate-content/api-errors",
         date="2026-11-21",
-        statuses={402: Fault.QUOTA, 412: Fault.QUOTA},  # the account is not paid for, or suspended
-        structured=True,
-        most_logprobs=5,
+        hosts=("generativelanguage.googleapis.com",),
+        home=VendorHome(
+            "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", "https://aistudio.google.com/apikey"
+        ),
+        provider="gemini",
+        aliases=("google",),
+    ),
+    "openrouter": Vendor(
+        source=_TABLE,
+        date="2026-11-21",
+        hosts=("openrouter.ai",),
+        home=VendorHome("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "https://openrouter.ai/settings/keys"),
         batches=None,
-        prices="fireworks_ai",
+        prices="openrouter",
     ),
-    "api.groq.com": Vendor(
+    "groq": Vendor(
         source="https://console.groq.com/docs/flex-processing",
         date="2026-11-21",
+        hosts=("api.groq.com",),
+        home=VendorHome("https://api.groq.com/openai/v1", "GROQ_API_KEY", "https://console.groq.com/keys"),
         statuses={498: Fault.TRANSIENT},  # no capacity at this moment
         most_logprobs=0,
         prices="groq",
     ),
-    "api.mistral.ai": Vendor(
+    "mistral": Vendor(
         source="https://github.com/mistralai/client-python/blob/05629d237bbd7732f6c15ecd7f06fe5bf5a2a275/docs/models/chatcompletionrequest.md",
         date="2026-06-30",
+        hosts=("api.mistral.ai",),
+        home=VendorHome("https://api.mistral.ai/v1", "MISTRAL_API_KEY", "https://console.mistral.ai/api-keys"),
         renamed={"seed": "random_seed"},
         structured=True,
         most_logprobs=0,
         batches="mistral",
         prices="mistral",
     ),
-    ".together.ai": Vendor(
+    "together": Vendor(
         source="https://docs.together.ai/docs/error-codes",
         date="2026-11-21",
+        hosts=(".together.xyz", ".together.ai"),
+        home=VendorHome("https://api.together.xyz/v1", "TOGETHER_API_KEY", "https://api.together.ai/settings/api-keys"),
+        aliases=("together_ai",),
         # A month's spending limit is reached; input and max_tokens together are more than the model's context.
         statuses={402: Fault.QUOTA, 403: Fault.TOO_LONG},
         counted_logprobs=True,
         batches="together",
         prices="together_ai",
     ),
-    ".together.xyz": Vendor(
-        source="https://docs.together.ai/docs/error-codes",
+    "fireworks": Vendor(
+        source="https://docs.fireworks.ai/guides/inference-error-codes",
         date="2026-11-21",
-        statuses={402: Fault.QUOTA, 403: Fault.TOO_LONG},
-        counted_logprobs=True,
-        batches="together",
-        prices="together_ai",
+        hosts=("api.fireworks.ai",),
+        home=VendorHome(
+            "https://api.fireworks.ai/inference/v1",
+            "FIREWORKS_API_KEY",
+            "https://app.fireworks.ai/settings/users/api-keys",
+        ),
+        aliases=("fireworks_ai",),
+        statuses={402: Fault.QUOTA, 412: Fault.QUOTA},  # the account is not paid for, or suspended
+        structured=True,
+        most_logprobs=5,
+        batches=None,
+        prices="fireworks_ai",
     ),
-    "api.deepseek.com": Vendor(
+    "deepseek": Vendor(
         source="https://api-docs.deepseek.com/quick_start/error_codes",
         date="2026-11-21",
+        hosts=("api.deepseek.com",),
+        home=VendorHome("https://api.deepseek.com", "DEEPSEEK_API_KEY", "https://platform.deepseek.com/api_keys"),
         statuses={402: Fault.QUOTA},  # the balance is used up
         batches=None,
         prices="deepseek",
     ),
-    "api.x.ai": Vendor(
+    "xai": Vendor(
         source="https://docs.x.ai/developers/model-capabilities/text/structured-outputs.md",
         date="2026-11-21",
+        hosts=("api.x.ai",),
+        home=VendorHome("https://api.x.ai/v1", "XAI_API_KEY", "https://console.x.ai"),
         structured=True,
         most_logprobs=8,
         batches=None,
         prices="xai",
     ),
-    "openrouter.ai": Vendor(source=_TABLE, date="2026-11-21", batches=None, prices="openrouter"),
+    "cohere": Vendor(
+        source="https://docs.cohere.com/docs/compatibility-api",
+        date="2026-11-26",
+        hosts=("api.cohere.ai",),
+        home=VendorHome(
+            "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "https://dashboard.cohere.com/api-keys"
+        ),
+    ),
+    "perplexity": Vendor(  # without its prices: searches cost besides, and the table has the tokens alone
+        source="https://docs.perplexity.ai/docs/getting-started/quickstart",
+        date="2026-11-26",
+        hosts=("api.perplexity.ai",),
+        home=VendorHome(
+            "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "https://www.perplexity.ai/account/api/keys"
+        ),
+    ),
+    "cerebras": Vendor(
+        source=_ADDRESSES,
+        date="2026-11-26",
+        hosts=("api.cerebras.ai",),
+        home=VendorHome("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", "https://cloud.cerebras.ai"),
+        prices="cerebras",
+    ),
+    "moonshot": Vendor(
+        source=_ADDRESSES,
+        date="2026-11-26",
+        hosts=("api.moonshot.ai",),
+        home=VendorHome(
+            "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", "https://platform.moonshot.ai/console/api-keys"
+        ),
+        prices="moonshot",
+    ),
+    "azure": Vendor(
+        source="https://github.com/openai/openai-python/blob/v2.54.0/src/openai/lib/azure.py",
+        date="2026-11-21",
+        hosts=(".openai.azure.com",),
+        key_header="api-key",
+        prices="azure",
+    ),
+    "ollama": Vendor(
+        source="https://github.com/ollama/ollama/blob/fb30760996871fa9460115c753afd2c60d4ab0f7/docs/api/openai-compatibility.mdx",
+        date="2026-08-21",
+        home=VendorHome("http://127.0.0.1:11434/v1"),
+    ),
+    "vllm": Vendor(
+        source="https://github.com/vllm-project/vllm/blob/040a2cc2a6295ea9c313d86526ff90a103eacb3e/vllm/entrypoints/openai/engine/protocol.py",
+        date="2026-11-21",
+        home=VendorHome("http://127.0.0.1:8000/v1"),
+    ),
+    "sglang": Vendor(
+        source="https://github.com/sgl-project/sglang/blob/004c82e07d876f6e4a0ad6e15325706b0f478f1a/python/sglang/srt/entrypoints/openai/protocol.py",
+        date="2026-11-21",
+        home=VendorHome("http://127.0.0.1:30000/v1"),
+    ),
 }
+"""By the short name that is written before a model, as in `groq:llama-3.3-70b-versatile`."""
+
 _NONE = Vendor(source="", date="")
 
 
 def vendor_of(base_url: str) -> Vendor:
     """The vendor at a base URL; one without differences where the host is not known."""
     host = (urlsplit(base_url).hostname or "").lower()
-    for name, vendor in VENDORS.items():
-        if host == name or (name.startswith(".") and host.endswith(name)):
+    for vendor in VENDORS.values():
+        if any(host == name or (name.startswith(".") and host.endswith(name)) for name in vendor.hosts):
             return vendor
     return _NONE
 
 
-class VendorHome(NamedTuple):
-    """Where a vendor's models are asked, and the environment variable that its own tools read the key from."""
-
-    provider: str
-    """The name of our provider."""
-    base_url: str | None
-    """None: the provider's own."""
-    key_variable: str
+def vendors_by(provider: str) -> Mapping[str, Vendor]:
+    """The vendors whose protocol a provider speaks."""
+    return {name: vendor for name, vendor in VENDORS.items() if vendor.provider == provider}
 
 
-HOMES: Mapping[str, VendorHome] = {
-    "openai": VendorHome("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "anthropic": VendorHome("anthropic", None, "ANTHROPIC_API_KEY"),
-    "gemini": VendorHome("gemini", None, "GEMINI_API_KEY"),
-    "groq": VendorHome("openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "mistral": VendorHome("openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "together_ai": VendorHome("openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "fireworks_ai": VendorHome("openai", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    "deepseek": VendorHome("openai", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-    "xai": VendorHome("openai", "https://api.x.ai/v1", "XAI_API_KEY"),
-    "openrouter": VendorHome("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-}
-"""By the prefix of a vendor's models in the price table."""
+def selling_vendor(model: str) -> str | None:
+    """The vendor of a model by its bare name, where the price table has that for one of the vendors; else None.
 
-
-def find_home(model: str) -> tuple[VendorHome, str] | None:
-    """The vendor of a model by its name alone, and the model's name there; None where the name does not tell.
-
-    The vendor is written before the name (`groq/...`), or the price table has the name for one of the vendors.
-
-    >>> find_home("anthropic/claude-sonnet-4-5")[1]
-    'claude-sonnet-4-5'
+    >>> selling_vendor("claude-sonnet-4-5")
+    'anthropic'
     """
-    vendor, _, rest = model.partition("/")
-    if rest and vendor in HOMES:
-        return HOMES[vendor], rest
-    table = _table()
-    listed = str(table.get(model, {}).get("litellm_provider"))
-    if listed in HOMES:
-        return HOMES[listed], model
-    homes = [home for prefix, home in HOMES.items() if f"{prefix}/{model}" in table]
-    return (homes[0], model) if len(homes) == 1 else None
+    table, listed = _table(), _table().get(model, {}).get("litellm_provider")
+    sold = []
+    for name, vendor in VENDORS.items():
+        prefix = vendor.prices or name
+        if vendor.home is None or vendor.home.key_variable is None or find_price(model, vendor.home.base_url) is None:
+            continue
+        if listed in (prefix, name):
+            return name
+        if f"{prefix}/{model}" in table:
+            sold.append(name)
+    return sold[0] if len(sold) == 1 else None
 
 
 _PRICE_TABLE = "model_prices_and_context_window_backup.json"

@@ -277,10 +277,6 @@ def test_litellm_needs_a_base_url(refusal: Callable[[str], str], load: Load) -> 
     assert load(judge(provider='"litellm"')).judges[0].lane.routes[0].provider == "litellm"
 
 
-def test_a_real_model_needs_a_base_url_and_openai_is_the_example(refusal: Callable[[str], str]) -> None:
-    assert "for OpenAI: https://api.openai.com/v1" in refusal(judge(base_url=""))
-
-
 @pytest.mark.parametrize("key", ["requests_per_minute", "concurrency", "timeout", "max_attempts"])
 def test_judges_of_one_lane_have_the_same_limits(refusal: Callable[[str], str], key: str) -> None:
     message = refusal(judge(name='"a"', **{key: "7"}) + judge(name='"b"', **{key: "9"}))

@@ -8,9 +8,9 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from venire.arena.campaigns import TokenPrice
-from venire.judges.providers import PROVIDERS, vendors
+from venire.judges.providers import vendors
 from venire.judges.providers.token_counting import estimate, worst_case
-from venire.judges.providers.vendors import HOMES, find_home, vendor_of
+from venire.judges.providers.vendors import selling_vendor
 
 
 @pytest.fixture
@@ -125,10 +125,17 @@ def test_an_entry_is_named_as_it_was_found(table):
     assert vendors.find_model("unknown") is None
 
 
-@pytest.mark.parametrize("prefix", HOMES)
-def test_a_vendor_known_by_name_is_asked_where_its_prices_are_looked_up(prefix: str) -> None:
-    home = HOMES[prefix]
-    base_url = home.base_url or PROVIDERS[home.provider].home
-    assert base_url is not None
-    assert vendor_of(base_url).prices in (prefix, "")
-    assert find_home(f"{prefix}/some-model") == (home, "some-model")
+def test_a_bare_name_is_of_the_one_vendor_that_sells_it(table) -> None:
+    price = {"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
+    table(
+        {
+            "listed": {**price, "litellm_provider": "anthropic"},
+            "groq/alone": price,
+            "together_ai/many": price,
+            "mistral/many": price,
+            "ollama/mine": price,
+            "embedding": {**price, "mode": "embedding", "litellm_provider": "openai"},
+        }
+    )
+    found = {name: selling_vendor(name) for name in ("listed", "alone", "many", "mine", "embedding", "unknown")}
+    assert found == {**dict.fromkeys(found), "listed": "anthropic", "alone": "groq"}

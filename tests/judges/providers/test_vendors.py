@@ -283,9 +283,30 @@ def test_every_difference_of_a_vendor_has_its_page_and_date():
     for vendor in DIFFERENCES.values():
         assert re.match(r"https://\S+\.\S+/\S+", vendor.source)
         assert date.fromisoformat(vendor.date)
-    hosts = [urlsplit(vendor["base_url"]).hostname for vendor in VENDORS.values()]
-    for host in DIFFERENCES:
-        assert any(one.endswith(host) for one in hosts) or host == ".together.ai"
+
+
+def test_every_vendor_that_is_known_by_name_is_documented_with_its_address_and_key():
+    page = DOCUMENT.read_text(encoding="utf-8").partition("## Short names")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip().strip("`<>") for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line[:1] == "|"
+    ][2:]
+    assert rows == [
+        [f"{name}:", vendor.provider, home.base_url, home.key_variable or "none", home.key_page or "none"]
+        for name, vendor in DIFFERENCES.items()
+        if (home := vendor.home) is not None
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name, vendor in DIFFERENCES.items() if vendor.home is not None])
+def test_a_vendor_is_asked_where_its_differences_are_known(name):
+    vendor = DIFFERENCES[name]
+    home = vendor.home
+    assert (home.key_variable is None) == (home.key_page is None) == (not vendor.hosts)
+    assert vendor_of(home.base_url) == (vendor if vendor.hosts else vendors._NONE)
+    assert PROVIDERS[vendor.provider].vendor(name) is vendor
+    assert all(PROVIDERS[vendor.provider].vendor(alias) is vendor for alias in vendor.aliases)
 
 
 def test_a_host_that_only_looks_like_a_vendors_is_none():

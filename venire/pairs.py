@@ -25,7 +25,7 @@ from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Data, Judge, Plan
 from venire.configs.short_names import missing_address
 from venire.judges import PROTOCOLS
-from venire.judges.providers.vendors import selling_vendor
+from venire.judges.providers.price_table import selling_vendor
 from venire.orchestrator.planning.oversized import OversizedText
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.prices import price_warnings

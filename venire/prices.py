@@ -12,7 +12,7 @@ from dataclasses import asdict
 from venire.arena.campaigns import BATCH_PART, CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.judges.providers.vendors import find_price, price_table
+from venire.judges.providers.price_table import find_price, price_table
 
 _MIN_RATE = 1_000_000
 """$0.001 per million tokens: the smallest models cost ten times as much."""

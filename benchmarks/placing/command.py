@@ -22,7 +22,7 @@ from field import Field
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import campaign_of
 from venire.embedded import Embedded
-from venire.judges.providers.vendors import find_price
+from venire.judges.providers.price_table import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
 from venire.placement.settings import PlaceSettings

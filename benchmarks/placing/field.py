@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.judges import PROTOCOLS
-from venire.judges.providers.vendors import find_price
+from venire.judges.providers.price_table import find_price
 from venire.simulation.judge import load_profiles, simulate
 
 _SYSTEMS = """

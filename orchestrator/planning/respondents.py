@@ -10,8 +10,8 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import EDIT, GENERATE, Respondent
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import TRUNCATIONS
+from venire.judges.providers.price_table import find_context
 from venire.judges.providers.token_counting import vocabulary_of
-from venire.judges.providers.vendors import find_context
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import plans
 from venire.storage.store.store import Store

@@ -10,35 +10,53 @@ import typer
 from venire.cli.options import JSON
 
 if TYPE_CHECKING:
-    from venire.judges.providers.vendors import KnownModel
+    from venire.judges.providers.price_table import KnownModel
 
 
 def prices(
-    models: list[str] = typer.Argument(..., metavar="MODEL...", help="Names as a campaign file has them."),
+    words: list[str] = typer.Argument(
+        None, metavar="[MODEL|WORD]...", help="Models as a campaign file names them, or words of their names."
+    ),
     base_url: str | None = typer.Option(None, "--base-url", help="Where they are asked: vendors' names differ."),
     as_json: bool = JSON,
 ) -> None:
     """Show the prices and contexts of models that are known without a price in the campaign file.
 
-    They are those of the table that litellm ships: compare them with your provider's page. Nobody is asked.
+    A word that is no model is searched in the names of all that are known; without words, these are counted by vendor.
+    The prices are those of the table that litellm ships: compare them with your provider's page. Nobody is asked.
 
     Exit codes: 0 all are known, 1 a model has no price.
 
     Examples:
-      venire prices gpt-4o-mini
+      venire prices
+      venire prices haiku
+      venire prices openai:gpt-4.1-mini
       venire prices deepseek-chat --base-url https://api.deepseek.com/v1 --json
     """
     from venire.cli.options import write_json
-    from venire.judges.providers.vendors import find_model, price_table
-    from venire.render.prices import show_prices
+    from venire.judges.providers.price_table import find_model, known_models, models_named, price_table
+    from venire.render.prices import show_found, show_prices, show_vendors
     from venire.render.screen import console
 
-    found = {model: find_model(model, base_url) for model in dict.fromkeys(models)}
+    models: dict[str, KnownModel | None] = {}
+    found: dict[str, KnownModel] = {}
+    for word in words or []:
+        known = find_model(word, base_url) or known_models().get(word)
+        if known is None and base_url is None and (named := models_named(word)):
+            found |= named
+        else:
+            models[word] = known
     if as_json:
-        write_json({"table": price_table(), "models": [_document(name, one) for name, one in found.items()]})
+        listed = models | found if words else known_models()
+        write_json({"table": price_table(), "models": [_document(name, one) for name, one in listed.items()]})
+    elif not words:
+        show_vendors(console(), known_models(), price_table())
     else:
-        show_prices(console(), found, price_table())
-    raise typer.Exit(int(any(one is None or one.price is None for one in found.values())))
+        if models:
+            show_prices(console(), models, price_table())
+        if found:
+            show_found(console(), found, price_table())
+    raise typer.Exit(int(any(one is None or one.price is None for one in models.values())))
 
 
 def _document(model: str, known: KnownModel | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from venire.arena.records import GENERATE, RECORDED, Origin
 from venire.arena.wording import money
 from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
-from venire.judges.providers.vendors import find_price
+from venire.judges.providers.price_table import find_price
 from venire.orchestrator.policies import POLICIES
 from venire.prices import check_prices
 from venire.simulation.judge import load_profiles, model_name, parse_model

@@ -15,7 +15,7 @@ from venire.arena.wording import few, interval_text, money, plain
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
 from venire.judges import PROTOCOLS, REASONS_TOKENS
-from venire.judges.providers.vendors import price_table
+from venire.judges.providers.price_table import price_table
 from venire.orchestrator.costs.call_cost import LEVEL
 from venire.orchestrator.costs.forecast import Forecast, JudgeForecast, LongForecast
 from venire.orchestrator.designs import PlannedCampaign, Replayed

@@ -2,26 +2,67 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
+from itertools import groupby
 
 from rich.console import Console
 
 from venire.arena.wording import money, plain
-from venire.judges.providers.vendors import KnownModel
+from venire.judges.providers.price_table import KnownModel, known_models
 from venire.render.screen import tabulate
 
+_LISTED = 40
+"""Models that are shown of a search."""
 
-def show_prices(screen: Console, found: Mapping[str, KnownModel | None], table: str | None) -> None:
+
+def show_prices(screen: Console, models: Mapping[str, KnownModel | None], table: str | None) -> None:
     """A line a model in US dollars per million tokens, where the figures come from, and what to do without one."""
     head = ("model", "input", "output", "cached", "written", "context", "entry")
-    tabulate(screen, head, [_row(name, one) for name, one in found.items()])
+    tabulate(screen, head, [_row(name, one) for name, one in models.items()])
+    _source(screen, table)
+    if unknown := [name for name, one in models.items() if one is None or one.price is None]:
+        names = plain(", ".join(unknown))
+        screen.print(f"no price is known of {names}: give price = {{ input = ..., output = ... }} in the campaign file")
+        if nearest := _nearest(unknown):
+            screen.print(f"the nearest known: {plain(', '.join(nearest))}")
+
+
+def show_found(screen: Console, models: Mapping[str, KnownModel], table: str | None) -> None:
+    """The first of the models that a search found, and how many more there are."""
+    rows = [(*_row(name, one)[:3], _row(name, one)[5]) for name, one in models.items()]
+    tabulate(screen, ("model", "input", "output", "context"), rows[:_LISTED])
+    _source(screen, table)
+    if (more := len(rows) - _LISTED) > 0:
+        screen.print(f"{more:,} more: a longer word finds fewer, and --json lists all")
+
+
+def show_vendors(screen: Console, models: Mapping[str, KnownModel], table: str | None) -> None:
+    """A line a vendor: how many of its models have a price, and the lowest and the highest for what they are sent."""
+    if table is None:
+        _source(screen, table)
+        return
+    rows = []
+    for vendor, names in groupby(models, key=lambda name: name.partition(":")[0]):
+        inputs = [price.input for name in names if (price := models[name].price) is not None]
+        rows.append((f"{vendor}:", f"{len(inputs):,}", money(min(inputs)), money(max(inputs))))
+    tabulate(screen, ("vendor", "models", "lowest input", "highest input"), rows)
+    _source(screen, table)
+    screen.print("search: venire prices WORD, such as venire prices haiku or venire prices groq:")
+
+
+def _nearest(unknown: list[str]) -> list[str]:
+    """For each unknown model the known one whose name is most like it, with or without its vendor."""
+    names = {alias: name for name in known_models() for alias in (name.partition(":")[2], name)}
+    close = (difflib.get_close_matches(model.lower(), names, n=1, cutoff=0.7) for model in unknown)
+    return [names[matches[0]] for matches in close if matches]
+
+
+def _source(screen: Console, table: str | None) -> None:
     if table is None:
         screen.print("litellm, whose table has the prices, is not installed")
     else:
         screen.print(f"US dollars per million tokens, by {table}: compare with your provider's page", style="dim")
-    if unknown := [name for name, one in found.items() if one is None or one.price is None]:
-        names = plain(", ".join(unknown))
-        screen.print(f"no price is known of {names}: give price = {{ input = ..., output = ... }} in the campaign file")
 
 
 def _row(model: str, known: KnownModel | None) -> tuple[str, ...]:

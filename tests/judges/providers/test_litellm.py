@@ -35,7 +35,7 @@ def test_nothing_imports_litellm_before_it_is_used():
 import sys
 from venire.arena.records import Request
 from venire.judges.providers import PROVIDERS, Endpoint
-from venire.judges.providers.vendors import find_price
+from venire.judges.providers.price_table import find_price
 assert find_price("gpt-4o-mini") is not None
 provider = PROVIDERS["litellm"].open(Endpoint("http://127.0.0.1:1", None, 1.0, 1))
 provider.encode("openai/m", Request(({"role": "user", "content": "?"},), 8))

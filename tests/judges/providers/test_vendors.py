@@ -23,9 +23,10 @@ from ry import Client, SocketAddr
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
-from venire.judges.providers import PROVIDERS, Endpoint, connections, vendors
+from venire.judges.providers import PROVIDERS, Endpoint, connections, price_table, vendors
+from venire.judges.providers.price_table import find_price
 from venire.judges.providers.vendors import VENDORS as DIFFERENCES
-from venire.judges.providers.vendors import find_price, vendor_of
+from venire.judges.providers.vendors import vendor_of
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "vendors").glob("*.json"))
@@ -343,7 +344,7 @@ def test_a_vendors_own_price_comes_before_that_of_the_name(monkeypatch):
     def entry(dollars):
         return {"mode": "chat", "input_cost_per_token": dollars, "output_cost_per_token": dollars}
 
-    monkeypatch.setattr(vendors, "_table", lambda: {"m": entry(1), "groq/m": entry(2), "groq/n": entry(3)})
+    monkeypatch.setattr(price_table, "_table", lambda: {"m": entry(1), "groq/m": entry(2), "groq/n": entry(3)})
     groq, other = "https://api.groq.com/openai/v1", "https://api.example.org/v1"
     assert [find_price("m", url).input // 10**15 for url in (groq, other, None)] == [2, 1, 1]
     assert find_price("n", other) is None

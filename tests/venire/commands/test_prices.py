@@ -32,6 +32,35 @@ def test_a_model_without_a_price_gives_1_and_the_remedy(venire: Venire) -> None:
     assert "made-up: give price = {" in venire("prices", "made-up").out
 
 
+def test_a_word_that_is_no_model_is_searched_in_the_names_of_all(venire: Venire) -> None:
+    done = venire("prices", "Haiku 4-5", "openai:gpt-4o-mini", "--json")
+    mini, *found = done.json()["models"]
+    assert mini["entry"] == "gpt-4o-mini"
+    assert found
+    assert all("haiku" in one["model"] and one["price"]["input"] > 0 for one in found)
+    assert "anthropic:claude-haiku-4-5" in venire("prices", "haiku").out
+    many = venire("prices", "gpt")
+    assert " more: " in many.out
+    assert len(many.out.splitlines()) < 50
+
+
+def test_without_words_models_are_counted_by_vendor(venire: Venire) -> None:
+    done = venire("prices")
+    assert done.code == 0
+    assert len(done.out.splitlines()) < 30
+    lines = (line.split() for line in done.out.splitlines())
+    counts = {cells[0]: int(cells[1]) for cells in lines if cells[0].endswith(":") and cells[1].isdigit()}
+    assert counts["anthropic:"] > 10
+    listed = [one["model"] for one in venire("prices", "--json").json()["models"]]
+    assert len(listed) == sum(counts.values())
+
+
+def test_an_unknown_model_names_the_nearest(venire: Venire) -> None:
+    done = venire("prices", "gpt-4o-mni")
+    assert done.code == 1
+    assert "openai:gpt-4o-mini" in done.out
+
+
 def test_a_plan_says_whose_prices_are_from_the_table(venire: Venire, write_campaign: Write) -> None:
     judge = '[[judge]]\nmodel = "gpt-4o-mini"\nbase_url = "http://127.0.0.1:9/v1"\n{}\n'
     done = venire("plan", write_campaign(judges=judge.format("")))

@@ -10,7 +10,7 @@ from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
 from venire.judges.context_window import parse_cut
 from venire.judges.safety.sanitize import sanitize
-from venire.simulation.judge import load_profiles
+from venire.simulation.judge import load_profiles, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class KnownCompletion:
     elo: float
 
 
+_SPREAD = 60.0
+"""Standard deviation of made-up strengths, in Elo points."""
 _MAX_REMEMBERED = 128
 _HEAD = 24
 """Number of characters at the beginning of a completion that remain after any truncation."""
@@ -33,6 +35,15 @@ _text_digest = lru_cache(maxsize=512)(text_digest)  # a completion is shown in b
 def _when_cut(text: str, characters: int) -> bytes:
     """Lookup key of a truncated completion: its beginning and its original length."""
     return text_digest(f"{characters}|{text[:_HEAD]}")
+
+
+def with_made_up(elo: Mapping[str, float], models: Iterable[str], seed: int) -> dict[str, float]:
+    """The Elo of these models; of those without, a strength about the mean of the others that their name and the seed
+    draw: 1000 where no Elo is known."""
+    middle = sum(elo.values()) / len(elo) if elo else 1000.0
+    return {
+        model: elo[model] if model in elo else middle + _SPREAD * normal("strength", seed, model) for model in models
+    }
 
 
 class AnswerKey:

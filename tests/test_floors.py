@@ -144,6 +144,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
             "forecasts",
             "prompts",
             "pairs",
+            "judging",
         ),
         ("render",),
         ("api", "testing"),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from venire.arena.campaigns import CampaignSettings, DataSettings, JudgeSettings
 from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, VirtualClock
-from venire.arena.errors import InputError
 from venire.arena.keywords import check_fields
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.endpoints import EmbeddedProvider
 from venire.judges.providers import PROVIDERS
-from venire.simulation.answer_key import AnswerKey
+from venire.simulation.answer_key import AnswerKey, with_made_up
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
 from venire.simulation.server import JudgeServer, serve_in_thread
@@ -46,10 +45,7 @@ class Embedded:
 def embedded_provider(
     judges: Sequence[JudgeSettings], campaign: CampaignSettings, store: Store, clock: Clock, settings: Embedded
 ) -> Iterator[EmbeddedProvider | None]:
-    """The provider for simulated judges that have no endpoint; None where there are none.
-
-    Raises as `answer_key` does.
-    """
+    """The provider for simulated judges that have no endpoint; None where there are none."""
     if not any(map(is_embedded, judges)):
         yield None
         return
@@ -78,33 +74,28 @@ def is_embedded(judge: JudgeSettings) -> bool:
 
 
 def answer_key(campaign: CampaignSettings, store: Store | None = None) -> AnswerKey:
-    """What simulated judges must know about a campaign's completions: the model of each, and that model's Elo.
+    """What simulated judges must know about a campaign's completions: the model of each, and that model's strength.
 
-    Read from the given store, else from the campaign's data files, else from its store. Models without an Elo are left
-    out, so their completions are unknown to the judges. Raises InputError when no model has an Elo.
+    A model's strength is its Elo; of one without, it is made up from its name and the campaign's seed. Such a strength
+    is known to simulated judges alone: no store, plan or board has it. Read from the given store, else from the
+    campaign's data files, else from its store.
     """
     data = campaign.data
-    if store is None and (data.instructions is None or data.completions is None or data.elo is None):
+    if store is None and (data.instructions is None or data.completions is None):
         with open_store(campaign.store, create=False, to_read=True) as opened:
             return answer_key(campaign, opened)
     if store is not None:
-        elo: Mapping[str, float] = frames.elos(store)
+        elo = with_made_up(frames.elos(store), [one.model for one in importing.contestants(store)], campaign.seed)
         rows = ((name, "\n\n".join(turns), model, text) for name, turns, model, text in importing.answer_key(store))
-    else:
-        read = {kind: tables.read(path, kind, (data.maps or {}).get(kind, {})) for kind, path in data_tables(data)}
-        elo = {one.model: one.elo for one in read["elo"] if isinstance(one, Rating)}
-        texts = {one.id: "\n\n".join(one.turns) for one in read["instructions"] if isinstance(one, Instruction)}
-        rows = (
-            (one.instruction, texts[one.instruction], one.model, one.text)
-            for one in read["completions"]
-            if isinstance(one, Completion) and one.instruction in texts
-        )
-    if not elo:
-        raise InputError(
-            f"{campaign.path}: simulated judges need the Elo of the contestants, and none is known: name a table in "
-            "[data] elo, or import one (`venire import table PATH --kind elo`)"
-        )
-    return AnswerKey((row for row in rows if row[2] in elo), elo)
+        return AnswerKey(rows, elo)
+    read = {kind: tables.read(path, kind, (data.maps or {}).get(kind, {})) for kind, path in data_tables(data)}
+    known = {one.model: one.elo for one in read.get("elo", ()) if isinstance(one, Rating)}
+    texts = {one.id: "\n\n".join(one.turns) for one in read["instructions"] if isinstance(one, Instruction)}
+    given = [one for one in read["completions"] if isinstance(one, Completion) and one.instruction in texts]
+    return AnswerKey(
+        ((one.instruction, texts[one.instruction], one.model, one.text) for one in given),
+        with_made_up(known, [one.model for one in given], campaign.seed),
+    )
 
 
 def data_tables(data: DataSettings) -> list[tuple[TableKind, Path]]:

@@ -18,10 +18,9 @@ from venire.arena.errors import InputError
 from venire.arena.keywords import checked, spelled_out
 from venire.arena.planning import Estimates, Pick, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
-from venire.arena.wording import few
 from venire.configs.loading import difference, resolve
 from venire.configs.schema import Campaign
-from venire.embedded import Embedded, data_tables, is_embedded
+from venire.embedded import Embedded, data_tables
 from venire.orchestrator.costs.coverage import read_funds
 from venire.orchestrator.costs.forecast import Forecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
@@ -172,7 +171,6 @@ class Session:
             if self.takeover is not None:
                 mine = self.takeover.trials(self.store, self.planned.id)
                 self.planned = replace(self.planned, only=mine, sent_elsewhere=self.takeover.sent)
-            self._refuse_unknown()
             ways = [way for judge in self.campaign.judges for way in judge.lane.routes]
             replicas = {way.endpoint for way in ways if way.endpoint.startswith(REPLICAS)}
             routes = {route_name(way) for way in ways}
@@ -340,21 +338,6 @@ class Session:
             raise InputError(
                 f"{self.campaign.path}: contestant {left[0]!r} has no completions yet: ask it first with "
                 f"`venire generate {self.campaign.path.name}`"
-            )
-
-    def _refuse_unknown(self) -> None:
-        """Refuse simulated judges of models without an Elo: they could not read one of their completions."""
-        if self.campaign.writes or not any(map(is_embedded, self.campaign.judges)):
-            return
-        if not any(map(is_embedded, self._judges_left())):
-            return
-        known = frames.elos(self.store)
-        if missing := [model for model in self.planned.design.models if model not in known]:
-            where = self.campaign.data.elo or "a table named in [data] elo"
-            raise InputError(
-                f"{self.campaign.path}: simulated judges need the Elo of every contestant, and that of "
-                f"{few([repr(one) for one in missing], 5)} is not known: add it to {where} (columns model, elo), or "
-                "compare the others alone with [data] models"
             )
 
     def _judges_left(self) -> list[JudgeSettings]:

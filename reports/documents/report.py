@@ -76,6 +76,36 @@ def report_document(
         return _document(source, verdicts, board, options, command, store, campaign)
 
 
+def headline(source: VerdictSource) -> tuple[str, Board]:
+    """Who leads, how certain that is, by which judges, at what cost, in a sentence; and the board.
+
+    Raises InputError as `rated_verdicts` does.
+    """
+    with source.opened() as store:
+        verdicts, board = rated_verdicts(source)
+        campaign = None if store is None else choose_campaign(store, source.campaign)
+        return _answered(verdicts, board, store, campaign)["answer"]["sentence"], board
+
+
+def _answered(
+    verdicts: Verdicts, rated: Board, store: Store | None, campaign: frames.CampaignRow | None
+) -> dict[str, Any]:
+    """The answer of a report, and what it rests on."""
+    battles = verdicts.battles
+    found: dict[str, Any] = {
+        "counts": {
+            "models": len(battles.models),
+            "judges": list(battles.judges),
+            "instructions": len(battles.instructions),
+            "verdicts": len(battles.status),
+            "read": int((battles.status == 0).sum()),
+        },
+        "cost": None if store is None or campaign is None else _cost(store, campaign.id),
+        "board": with_pairs_seen(rated, battles),
+    }
+    return found | {"answer": answer(found)}
+
+
 def _document(
     source: VerdictSource,
     verdicts: Verdicts,
@@ -86,30 +116,21 @@ def _document(
     campaign: frames.CampaignRow | None,
 ) -> dict[str, Any]:
     left_out: list[dict[str, str]] = []
-    board = with_pairs_seen(rated, verdicts.battles)
     options = replace(asked or Options(seed=verdicts.seed), replicates=0)
     table = None
     if store is not None and campaign is not None:
         table = TrialTable(store, campaign.id)
         table.refresh(at_once=True)
-    elo = {one["model"]: one["elo"] for one in board["models"] if one.get("elo") is not None}
     battles = verdicts.battles
     found: dict[str, Any] = {
         "report": FORMAT,
         "venire": version("venire"),
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "title": _title(source, campaign),
-        "counts": {
-            "models": len(battles.models),
-            "judges": list(battles.judges),
-            "instructions": len(battles.instructions),
-            "verdicts": len(battles.status),
-            "read": int((battles.status == 0).sum()),
-        },
-        "cost": None if store is None or campaign is None else _cost(store, campaign.id),
-        "board": board,
+        **_answered(verdicts, rated, store, campaign),
     }
-    found["answer"] = answer(found)
+    board = found["board"]
+    elo = {one["model"]: one["elo"] for one in board["models"] if one.get("elo") is not None}
     found["contestants"] = _contestant_costs(verdicts, rated, board, left_out)
     sets = tied(board["models"])
     found["methods"] = methods_section(verdicts, board["method"], options, sets)

@@ -47,6 +47,8 @@ def header_line(names: Sequence[str], delimiter: str = ",", *, raw: bool = False
 
 def is_neutralised(line: str, names: Sequence[str], delimiter: str) -> bool:
     """Whether the first line of a file, with `names` as its cells, is one that was written here and not `raw`."""
+    if delimiter not in _UNSAFE:
+        return False
     as_they_were = [restored(name) for name in names]
     cells = [_cell(name, delimiter, raw=False) for name in as_they_were]
     return len(_plain(cells)) > 1 and line.rstrip("\r\n") == header_line(as_they_were, delimiter)

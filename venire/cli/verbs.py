@@ -26,6 +26,7 @@ from venire.cli import (
     export,
     generate,
     init,
+    judge,
     mock_provider,
     parse,
     parts,
@@ -74,6 +75,7 @@ app = typer.Typer(
 
 for name, verb in (
     ("demo", demo.demo),
+    ("judge", judge.judge),
     ("init", init.init),
     ("doctor", doctor.doctor),
     ("plan", plan.plan),

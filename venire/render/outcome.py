@@ -82,7 +82,20 @@ def show_outcome(
 
     With `guard` the run serves its pages where that says. `polling` says how batches are waited for.
     """
+    summary = run_shown(session, screen, embedded, observers, environ, guard, polling)
+    return _show_ended(session, screen, summary)
 
+
+def run_shown(
+    session: Session,
+    screen: Console,
+    embedded: Embedded,
+    observers: Sequence[Observer] = (),
+    environ: Mapping[str, str] | None = None,
+    guard: Guard | None = None,
+    polling: Polling | None = None,
+) -> CampaignSummary:
+    """Run a session with a progress display, as `show_outcome` does."""
     warn = warning_printer(screen)
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as show, run_events(session, events) as report_end:
@@ -99,6 +112,20 @@ def show_outcome(
             polling=polling,
         )
         report_end(summary)
+    return summary
+
+
+def show_trouble(session: Session, screen: Console, summary: CampaignSummary) -> int:
+    """Of a run that has ended: replies that could not be read, and what but the budget ended it; the exit code."""
+    show_readability(screen, judge_readability(session.store, session.planned.id), session.campaign.store)
+    if not summary.statistics.calls and not summary.statistics.answered:
+        screen.print("nothing was asked in this run")
+    if summary.ending not in (Ending.COMPLETE, Ending.BUDGET):
+        _show_ending(screen, session, summary)
+    return EXIT_CODES[summary.ending]
+
+
+def _show_ended(session: Session, screen: Console, summary: CampaignSummary) -> int:
     _show_summary(screen, session, summary)
     _show_set_aside(screen, session)
     show_long_input(screen, long_input_documents(session.store, session.planned.id))

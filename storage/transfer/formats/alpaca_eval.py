@@ -97,5 +97,6 @@ ALPACA_EVAL = Format(
     parts,
     endings=("csv",),
     options=frozenset({"baseline", "judges"}),
+    signs=(frozenset({"instruction", "output", "generator"}),),
     writes="AlpacaEval's leaderboard against a baseline; in a folder also outputs and annotations.",
 )

@@ -121,7 +121,16 @@ def parts(connection: duckdb.DuckDBPyConnection, options: ExportOptions) -> Iter
     yield Part(PurePath("battles.json"), "write_chatbot_arena", "list")
 
 
-CHATBOT_ARENA = Format("Import the prompts and answers of Chatbot Arena battles.", read, _ARENA_DIALECTS, parts)
+CHATBOT_ARENA = Format(
+    "Import the prompts and answers of Chatbot Arena battles.",
+    read,
+    _ARENA_DIALECTS,
+    parts,
+    signs=(
+        frozenset({"model_a", "model_b", "conversation_a", "conversation_b"}),
+        frozenset({"model_a", "model_b", "prompt", "response_a", "response_b"}),
+    ),
+)
 
 
 _AM_ELO_DIALECTS = (

@@ -56,7 +56,7 @@ def with_synonyms(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, 
 
 def column_of(table: TableFile, ours: str, taken: Collection[str] = ()) -> str | None:
     """The file's column of judges or instructions that is not taken: of our name in any letters, else a synonym."""
-    return next((name for name in _named(table, (ours, *_SYNONYMS.get(ours, ()))) if name not in taken), None)
+    return column_named(table, (ours, *_SYNONYMS.get(ours, ())), taken)
 
 
 def with_ids(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
@@ -70,6 +70,11 @@ def with_text(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]
     """The mapping with the file's column of texts of instructions, where it has one of some name."""
     texts = _named(table, INSTRUCTION_TEXTS)
     return {"instruction": texts[0], **mapping} if texts else mapping
+
+
+def column_named(table: TableFile, names: Sequence[str], taken: Collection[str] = ()) -> str | None:
+    """The file's column that is called by the first of these names, in any letters, and is not taken."""
+    return next((name for name in _named(table, names) if name not in taken), None)
 
 
 def _named(table: TableFile, names: Sequence[str]) -> list[str]:

@@ -28,7 +28,8 @@ class Format:
     `read` yields the instructions and completions of files, and goes through them as often as it is asked to.
     `dialects` are the forms of its verdicts. `write` writes a store: into a folder, or where `endings` has the ending
     of a file's name into that one file; `options` are the fields of `ExportOptions` that it takes. `purpose` is a line
-    for `venire formats` and `venire import --help`, `writes` the same for what is written, where that differs.
+    for `venire formats` and `venire import --help`, `writes` the same for what is written, where that differs. `signs`
+    are sets of columns, in small letters, each of which alone tells a file of its prompts and answers from others.
     """
 
     purpose: str = ""
@@ -38,6 +39,7 @@ class Format:
     endings: tuple[str, ...] = ()
     options: frozenset[str] = frozenset()
     writes: str = ""
+    signs: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,5 +102,6 @@ LLM_COMPARATOR = Format(
     parts,
     endings=("json",),
     options=frozenset({"pair"}),
+    signs=(frozenset({"models", "examples"}),),
     writes="LLM Comparator's report of two models; in a folder one of every two that met.",
 )

@@ -134,6 +134,7 @@ MT_BENCH = Format(
     read,
     _MT_BENCH_DIALECTS,
     _mt_bench_parts,
+    signs=(frozenset({"choices", "question_id"}), frozenset({"choices", "uid"})),
 )
 
 

@@ -20,7 +20,7 @@ from venire.storage.transfer.formats.entry import (
     statement,
 )
 from venire.storage.transfer.formats.judged import VerdictDialect
-from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, messages, rows
+from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, message_turn, messages, rows
 
 DIALECTS = (
     VerdictDialect(
@@ -71,7 +71,7 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
 
 def _prompt(row: TextRow) -> tuple[str, ...]:
     said = messages(row, "prompt")
-    return (row.text("prompt"),) if said is None else tuple(map(_turn, said))
+    return (row.text("prompt"),) if said is None else tuple(map(message_turn, said))
 
 
 def _answer(row: TextRow, side: str) -> tuple[tuple[str, ...], str]:
@@ -83,12 +83,7 @@ def _answer(row: TextRow, side: str) -> tuple[tuple[str, ...], str]:
         return (), row.cells[side] or ""
     if not said or said[-1][0] != "assistant":
         raise row.error(f'"{side}" does not end with a message of the assistant; leave the row out')
-    return tuple(map(_turn, said[:-1])), said[-1][1]
-
-
-def _turn(message: tuple[str, str]) -> str:
-    role, text = message
-    return text if role == "user" else f"[{role}]\n{text}"
+    return tuple(map(message_turn, said[:-1])), said[-1][1]
 
 
 _FORMS: Mapping[str, Literal["lines", "csv", "parquet"]] = {"jsonl": "lines", "csv": "csv", "parquet": "parquet"}
@@ -136,5 +131,6 @@ PREFERENCES = Format(
     parts,
     endings=tuple(_FORMS),
     options=frozenset({"keep", "judges", "messages"}),
+    signs=(frozenset({"chosen", "rejected"}),),
     writes="Pairs of a chosen and a rejected answer for DPO, in TRL's columns.",
 )

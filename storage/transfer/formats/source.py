@@ -1,7 +1,8 @@
 """A user's table behind one face: Parquet, CSV, TSV and JSON Lines, or in memory, read through DuckDB.
 
-Delimited texts are read without guessing a dialect: the header is read first, and every cell stays text, so that an
-id `007` stays `007`. JSON values and Parquet numbers become text the same way, whatever type was inferred.
+Of a delimited text only the delimiter is looked for, in its first two records: the header is read first, and every
+cell stays text, so that an id `007` stays `007`. JSON values and Parquet numbers become text the same way, whatever
+type was inferred.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -26,6 +28,7 @@ import duckdb
 from venire.arena.errors import InputError
 from venire.arena.hints import setting_of
 from venire.storage.transfer.delimited import is_neutralised, restored, restored_sql
+from venire.storage.transfer.formats.files import file_of, in_utf8, not_utf8, refuse_address, refuse_archive
 from venire.storage.transfer.memory import MemoryTable
 
 TableSource = Path | MemoryTable
@@ -61,6 +64,7 @@ class ImportReading:
 
 
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
+_DELIMITERS = (",", "\t", ";", "|")
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
 _EXTENSIONS = ".parquet, .csv, .tsv, .jsonl, .ndjson or .json, the text forms also with .gz"
 _NESTED = re.compile(r"STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY|.*\]$")
@@ -74,7 +78,6 @@ _REMEDIES = {
 
 _CSV_REASONS = {
     "unterminated quote": "a quoted cell does not end; write a quote inside a cell twice",
-    "Invalid unicode": "not UTF-8; save the file as UTF-8",
     "Maximum line size": "the line is too long",
     "state machine": "its line ends are mixed, or a quote stands where none may; write it again as RFC 4180",
 }
@@ -84,6 +87,7 @@ _LONGEST_LINE = 64 * 1024 * 1024
 _LONGEST_VALUE = 1024 * 1024 * 1024
 _CELLS_SHOWN = 30
 _SMALL = 1 << 20
+_READ_PARQUET = "read_parquet("
 _CELL = 8
 _OURS = frozenset(
     (
@@ -138,7 +142,7 @@ class TableFile:
         theirs = mapping.get(ours, ours)
         found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
         if isinstance(self.path, Path) and self.delimited and len(self.columns) == 1:
-            found += " (cells are separated by commas in .csv and by tabs in .tsv files)"
+            found += " (cells are separated by commas, tabs, semicolons or bars)"
         likely = [name for name in self.columns if _may_be(ours, name)]
         hint = _nearest(theirs, likely) or _nearest(ours, likely) or "COLUMN"
         remedy = setting_of("mapping", ours, hint)
@@ -178,8 +182,7 @@ class TableFile:
 
     def json(self, theirs: str) -> str:
         """SQL for a column as text, in which lists and structures stand as JSON."""
-        in_parquet = isinstance(self.path, Path) and self.path.suffix.lower() == ".parquet"
-        if _NESTED.match(self.columns[theirs]) and in_parquet:
+        if _NESTED.match(self.columns[theirs]) and self.reader.startswith(_READ_PARQUET):
             return f"cast(to_json({self._identifier(theirs)}) as varchar)"
         return f"cast({self._identifier(theirs)} as varchar)"
 
@@ -217,28 +220,35 @@ class TableFile:
 
 
 def open_table(path: TableSource) -> TableFile:
-    """Open a table file, or a table in memory, and find its columns; close its connection when done.
+    """Open a table file, standard input (`-`), or a table in memory, and find its columns; close its connection when
+    done.
 
-    Raises InputError for an unknown extension, a missing, unreadable or empty file, and a table without rows.
+    Raises InputError for an address, a workbook, an unknown extension, a missing, unreadable or empty file, and a table
+    without rows.
     """
     if isinstance(path, MemoryTable):
         return _in_memory(path)
-    names = [suffix.lower() for suffix in path.suffixes[-2:]]
+    refuse_address(path)
+    file = file_of(path)
+    refuse_archive(path, file)
+    names = [suffix.lower() for suffix in file.suffixes[-2:]]
     compression = "gzip" if names[-1:] == [".gz"] else "none"
     extension = (names[:-1] if compression == "gzip" else names)[-1:]
     known = [*_DELIMITED, *_JSON] + ([".parquet"] if compression == "none" else [])
     if not extension or extension[0] not in known:
         raise InputError(f"{path}: not a table by its name; accepted: {_EXTENSIONS}")
-    if not path.is_file():
-        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
-    connection = connect(path)
+    if not file.is_file():
+        raise InputError(f"{path}: {'a folder, not a file' if file.is_dir() else 'no such file'}")
+    connection = connect(file)
     try:
-        if extension[0] in _DELIMITED:
-            table = _delimited(path, connection, _DELIMITED[extension[0]], compression)
-        elif extension[0] in _JSON:
-            table = _json(path, connection, _JSON[extension[0]], compression)
+        if extension[0] == ".parquet":
+            table = _parquet(path, file, connection)
         else:
-            table = _parquet(path, connection)
+            file, compression = in_utf8(path, file, compression, marked=extension[0] in _DELIMITED)
+            if extension[0] in _JSON:
+                table = _json(path, file, connection, _JSON[extension[0]], compression)
+            else:
+                table = _delimited(path, file, connection, _DELIMITED[extension[0]], compression)
         if table.execute("select 1 from {table} limit 1").fetchone() is None:
             raise NoRowsError(f"{path}: the table has no rows: write at least one")
         if extension[0] in _JSON and list(table.columns) == ["json"]:  # what DuckDB calls values that are no objects
@@ -294,13 +304,15 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _parquet(path: Path, connection: duckdb.DuckDBPyConnection) -> TableFile:
-    reader = "read_parquet(?, binary_as_string=true, hive_partitioning=false)"
-    return _described(path, connection, reader, (_literal(path),))
+def _parquet(path: Path, file: Path, connection: duckdb.DuckDBPyConnection) -> TableFile:
+    reader = f"{_READ_PARQUET}?, binary_as_string=true, hive_partitioning=false)"
+    return _described(path, connection, reader, (_literal(file),))
 
 
-def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str, compression: str) -> TableFile:
-    line, header = _header(path, delimiter, compression)
+def _delimited(
+    path: Path, file: Path, connection: duckdb.DuckDBPyConnection, delimiter: str, compression: str
+) -> TableFile:
+    line, header, delimiter = _header(path, file, delimiter, compression)
     ours = is_neutralised(line, header, delimiter)
     header = [restored(name) for name in header] if ours else header
     twice = [name for name in header if header.count(name) > 1]
@@ -314,24 +326,42 @@ def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str
     )
     if ours:
         reader = f"(select {', '.join(f'{restored_sql(column)} as {column}' for column in types)} from {reader})"
-    parameters = (_literal(path), types, delimiter, compression, _LONGEST_LINE)
+    parameters = (_literal(file), types, delimiter, compression, _LONGEST_LINE)
     return TableFile(path, dict.fromkeys(header, "VARCHAR"), True, connection, reader, parameters)
 
 
-def _header(path: Path, delimiter: str, compression: str) -> tuple[str, list[str]]:
-    """The first line of a file as it stands there, and its cells."""
-    opened = gzip.open if compression == "gzip" else open
-    read: list[str] = []
+def _header(path: Path, file: Path, delimiter: str, compression: str) -> tuple[str, list[str], str]:
+    """The first line of a file as it stands there, its cells, and the delimiter between them.
+
+    Another delimiter than the one of the file's name is taken where it makes more cells, as many in the second record.
+    """
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            header = next(csv.reader(_noted(lines, read), delimiter=delimiter), [])
+        line, records = _first_records(file, delimiter, compression)
+        for other in _DELIMITERS:
+            _, found = _first_records(file, other, compression) if other != delimiter else (line, records)
+            even = len(found) < 2 or len(found[0]) == len(found[1])
+            if found and even and len(found[0]) > len(records[0]):
+                delimiter, records = other, found
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8; save the file as UTF-8") from None
+        raise not_utf8(path) from None
     except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: the header cannot be read: {error}") from None
-    if not header:
+    if not records or not records[0]:
         raise InputError(f"{path}: the first line is empty; a header and rows are needed")
-    return "".join(read), header
+    return line, records[0], delimiter
+
+
+def _first_records(file: Path, delimiter: str, compression: str) -> tuple[str, list[list[str]]]:
+    """The first line of a file, and its first two records; only the header where the second one is too long."""
+    opened = gzip.open if compression == "gzip" else open
+    read: list[str] = []
+    with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(_noted(lines, read), delimiter=delimiter)
+        records = list(islice(reader, 1))
+        line = "".join(read)
+        with suppress(csv.Error, UnicodeDecodeError):  # what is wrong with a row is said where rows are read
+            records += islice((record for record in reader if record), 1)
+    return line, records
 
 
 def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
@@ -340,7 +370,7 @@ def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
         yield line
 
 
-def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compression: str) -> TableFile:
+def _json(path: Path, file: Path, connection: duckdb.DuckDBPyConnection, form: str, compression: str) -> TableFile:
     """The columns are found by looking at the whole file; then each is read as text, which keeps dates and ids."""
     look = (
         "read_json(?, format=?, compression=?, sample_size=-1, map_inference_threshold=-1, "
@@ -348,19 +378,19 @@ def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compress
     )
     sizes: tuple[Any, ...] = ()
     try:
-        found = _described(path, connection, look, (_literal(path), form, compression))
+        found = _described(path, connection, look, (_literal(file), form, compression))
     except InputError as error:
         if "maximum_object_size" not in str(error):
             raise
         # One value that is longer than DuckDB expects, such as a whole report in one object.
-        look, sizes = look.replace("(?,", "(?, maximum_object_size=?,", 1), (_longest(path, compression),)
-        found = _described(path, connection, look, (_literal(path), *sizes, form, compression))
+        look, sizes = look.replace("(?,", "(?, maximum_object_size=?,", 1), (_longest(file, compression),)
+        found = _described(path, connection, look, (_literal(file), *sizes, form, compression))
     kept = {name: kind if _NESTED.match(kind) else "VARCHAR" for name, kind in found.columns.items()}
     if set(found.columns) == {"json"}:
         return found
     longer = "maximum_object_size=?, " if sizes else ""
     reader = f"read_json(?, {longer}columns=?, format=?, compression=?, hive_partitioning=false)"
-    parameters = (_literal(path), *sizes, dict.fromkeys(kept, "VARCHAR"), form, compression)
+    parameters = (_literal(file), *sizes, dict.fromkeys(kept, "VARCHAR"), form, compression)
     return TableFile(path, kept, False, connection, reader, parameters)
 
 
@@ -386,6 +416,8 @@ def _unreadable(path: TableSource, error: duckdb.Error) -> InputError:
     """One sentence of DuckDB's report, without the line of the file that it quotes, its advice and its settings."""
     text = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", text)
+    if "Invalid unicode" in text or "invalid UTF-8" in text:
+        return not_utf8(path, f"line {line[1]}: " if line else "")
     known = (reason for sign, reason in _CSV_REASONS.items() if (line or "CSV" in text) and sign in text)
     columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if columns:

@@ -122,6 +122,12 @@ def messages(row: TextRow, name: str) -> list[tuple[str, str]] | None:
     return [(str(turn["role"]), _content(row, name, turn.get("content"))) for turn in value]
 
 
+def message_turn(message: tuple[str, str]) -> str:
+    """A message as a turn of a prompt: one that is not the user's begins with its role in brackets."""
+    role, text = message
+    return text if role == "user" else f"[{role}]\n{text}"
+
+
 def turns_of(row: TextRow, name: str) -> tuple[str, ...]:
     """A cell that holds one text, a list of texts, or a list of objects with a `content`."""
     value = row.value(name)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import duckdb
 import pytest
@@ -246,8 +247,52 @@ def test_a_mapping_of_a_column_that_is_not_ours_is_refused(write: Write) -> None
     assert message.endswith("those are model, elo")
 
 
-def test_cells_separated_otherwise_are_told_from_a_missing_column(write: Write) -> None:
-    assert "separated by commas" in refusal(write("e.csv", "model;elo\nm;1\n"), "elo")
+@pytest.mark.parametrize("name", ["e.csv", "e.tsv"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_looked_for_whatever_the_name_of_the_file(write: Write, name: str, delimiter: str) -> None:
+    text = f'model{delimiter}elo\n"a, b; c | d"{delimiter}1\n'
+    assert list(read(write(name, text), "elo")) == [Rating("a, b; c | d", 1.0)]
+
+
+def test_cells_without_a_delimiter_are_told_from_a_missing_column(write: Write) -> None:
+    assert "separated by commas" in refusal(write("e.csv", "model elo\nm 1\n"), "elo")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["i.csv", "i.jsonl"])
+def test_a_table_in_utf_16_is_read_with_and_without_a_mark(tmp_path: Path, name: str, encoding: str) -> None:
+    text = {
+        "i.csv": "instruction_id,instruction\n1,Grüße an alle\n",
+        "i.jsonl": '{"instruction_id": "1", "instruction": "Grüße an alle"}\n',
+    }[name]
+    (tmp_path / name).write_text(text, encoding=encoding)
+    assert [one.turns for one in read(tmp_path / name, "instructions") if isinstance(one, Instruction)] == [
+        ("Grüße an alle",)
+    ]
+
+
+@pytest.mark.parametrize("name", ["i.csv", "i.xlsx", "i.parquet"])
+def test_a_workbook_is_refused_by_what_it_is_with_the_way_out(tmp_path: Path, name: str) -> None:
+    with ZipFile(tmp_path / name, "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    assert "an Excel workbook" in refusal(tmp_path / name, "instructions")
+    assert "save the sheet as CSV UTF-8" in refusal(tmp_path / name, "instructions")
+
+
+def test_an_address_is_refused_with_the_command_that_fetches_it() -> None:
+    with pytest.raises(InputError) as caught:
+        open_table(Path("https://example.org/some/answers.csv?x=1"))
+    said = str(caught.value)
+    assert "https://example.org/some/answers.csv?x=1: " in said
+    assert "curl -fsSL -o answers.csv 'https://example.org/some/answers.csv?x=1'" in said
+
+
+def test_a_text_in_another_encoding_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    path = tmp_path / "i.csv"
+    path.write_text("instruction_id,instruction\n1,a\n2,Grüße\n", encoding="latin-1")
+    said = refusal(path, "instructions")
+    assert "not UTF-8" in said
+    assert f"iconv -f WINDOWS-1252 -t UTF-8 {path} > {tmp_path / 'i-utf8.csv'}" in said
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.gz", "t.parquet.gz", "t.csv.zip", ".csv"])

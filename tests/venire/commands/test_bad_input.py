@@ -214,18 +214,6 @@ def test_a_battles_table_with_a_bad_winner_names_the_row(venire: Venire, tmp_pat
     refused(venire("rate", table), "nobody", "2")
 
 
-def test_ratings_of_some_of_the_models_that_simulated_judges_are_shown(
-    venire: Venire, write_campaign: Write, folder: Path
-) -> None:
-    lines = (folder / "elo.csv").read_text(encoding="utf-8").splitlines()
-    (folder / "elo.csv").write_text("\n".join(lines[:4]) + "\n", encoding="utf-8")
-    missing = [line.split(",")[0] for line in lines[4:]]
-    file = write_campaign()
-    for verb in ("plan", "run"):
-        refused(venire(verb, file), "need the Elo of every contestant", "elo.csv", *missing)
-    assert not file.with_suffix(".duckdb").exists()
-
-
 def test_a_column_that_a_campaign_calls_otherwise_is_mapped_in_its_file(
     venire: Venire, write_campaign: Write, folder: Path
 ) -> None:

@@ -1,0 +1,121 @@
+"""`venire judge`: from a table of answers to a leaderboard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from venire.arena.errors import InputError
+from venire.cli.options import EnvFile, Yes, with_options
+
+if TYPE_CHECKING:
+    from venire.judging import JudgingFolder
+
+ANSWERS = typer.Argument(
+    ...,
+    metavar="ANSWERS...",
+    help="Tables of answers: prompt, model, response in each row, or a prompt and a column for each model; CSV, TSV, "
+    "JSON Lines or Parquet; several files, a pattern in quotes, or - for standard input.",
+)
+
+
+@dataclass(frozen=True)
+class JudgingOptions:
+    """What a campaign of one table of answers is made of: by `venire judge`, and by `venire init --from`."""
+
+    judges: Annotated[
+        list[str],
+        typer.Option(
+            "--judge",
+            metavar="MODEL",
+            help="Who judges, with its vendor, such as openai:gpt-4.1-mini; several times for several. simulated: a "
+            "rehearsal.",
+        ),
+    ] = field(default_factory=list)
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="DOLLARS", help="What may be spent in all; default 1.")
+    ] = None
+    protocol: Annotated[
+        str | None,
+        typer.Option("--protocol", help="What judges are asked; default two-stage: reasons, then a verdict."),
+    ] = None
+    mapping: Annotated[
+        list[str], typer.Option("--map", help="OURS=THEIRS: a column that is called otherwise in the table.")
+    ] = field(default_factory=list)
+
+
+@with_options(mapping="out")
+def judge(
+    answers: list[str] = ANSWERS,
+    *,
+    wanted: JudgingOptions,
+    out: Path | None = typer.Option(
+        None, "--out", "-o", metavar="FOLDER", help="Where tables, campaign file and store are; default: NAME.venire."
+    ),
+    yes: Yes = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Judge a table of answers: who leads, how sure that is, and what it cost.
+
+    The plan and its price are shown first. The same command again goes on: nothing is asked or paid twice. With
+    --judge simulated nothing is asked or paid at all: a rehearsal, in a store of its own.
+
+    Examples:
+      venire judge answers.csv --judge simulated
+      venire judge answers.csv --judge openai:gpt-4.1-mini --judge anthropic:claude-haiku-4-5 --budget 2
+      venire judge "answers/*.jsonl" --judge openai:gpt-4.1-mini --map completion=text
+      curl -fsSL https://example.org/answers.csv | venire judge - --judge simulated --yes
+    """
+    from venire.arena.wording import plain
+    from venire.cli.options import agree, environment
+    from venire.configs.loading import load_campaign
+    from venire.embedded import Embedded
+    from venire.forecasts.intervals import plan_intervals
+    from venire.render.judged import show_judged, show_short_plan
+    from venire.render.outcome import run_shown, show_trouble
+    from venire.render.screen import console
+    from venire.session import Session
+
+    screen = console(stderr=True)
+    environ = environment(env_file)
+    made = made_of(answers, wanted, out)
+    for sentence in made.changes:
+        screen.print(plain(sentence))
+    campaign = load_campaign(made.campaign)
+    with Session(campaign, amend=True, spends=True) as session:
+        forecast = session.forecast()
+        if forecast.progress.missing:
+            show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
+        agree(session, yes=yes)
+        code = show_trouble(session, screen, run_shown(session, screen, Embedded(), environ=environ))
+    show_judged(screen, campaign, answers, rehearsal=made.rehearsal)
+    raise typer.Exit(code)
+
+
+def made_of(answers: list[str], wanted: JudgingOptions, out: Path | None) -> JudgingFolder:
+    """The folder of a campaign of these tables, made or brought up to date. Raises InputError as `prepare` does."""
+    from venire.cli.verdict_options import column_map
+    from venire.judging import JudgingWishes, folder_of, prepare
+    from venire.storage.transfer.answers import read_answers
+    from venire.storage.transfer.formats.files import files_of
+
+    paths = files_of(map(Path, answers))
+    read = read_answers(paths, column_map(wanted.mapping))
+    wishes = JudgingWishes(tuple(wanted.judges), _dollars(wanted.budget), wanted.protocol)
+    return prepare(out or folder_of(paths), read, " ".join(answers), wishes)
+
+
+def _dollars(text: str | None) -> Decimal | None:
+    if text is None:
+        return None
+    try:
+        amount = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not 0 < amount <= 1_000_000:
+        raise InputError(f"--budget is {text!r}: give US dollars, such as 2 or 0.50")
+    return amount

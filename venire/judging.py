@@ -1,0 +1,241 @@
+"""A campaign of one table of answers: its folder with tables, campaign file and store, made and brought up to date.
+
+A rehearsal by simulated judges has a campaign file and a store of its own beside those of real judges, so that its
+verdicts are on no board with theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from venire.arena.errors import InputError
+from venire.arena.records import Completion, Instruction
+from venire.arena.wording import few
+from venire.configs.loading import campaign_of, checked_file, toml_value
+from venire.configs.settings import plain_number
+from venire.judges.providers.vendors import HOMES, find_home
+from venire.reports.wording import counted
+from venire.storage.transfer.answers import AnswerTable
+from venire.storage.transfer.delimited import write_rows
+from venire.storage.transfer.formats import tables
+
+DEFAULT_MONEY = Decimal(1)
+"""US dollars that a new campaign may spend where nobody says."""
+
+_SIMULATED = "simulated"
+_PROFILE = "gpt-4-0613"
+_TABLES = ("instructions.csv", "completions.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingWishes:
+    """What is wanted of a campaign: its judges by name, US dollars to spend (None: as it is), and a protocol."""
+
+    judges: tuple[str, ...] = ()
+    money: Decimal | None = None
+    protocol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingFolder:
+    """A folder that was made or brought up to date: its campaign file, and sentences about what has changed."""
+
+    campaign: Path
+    changes: tuple[str, ...]
+    """Notes on how the table was read among them."""
+    rehearsal: bool
+
+
+def folder_of(paths: Sequence[Path]) -> Path:
+    """Where a campaign of these tables is kept: beside the one table, or beside the folder of several.
+
+    >>> str(folder_of([Path("some/answers.csv")])), str(folder_of([Path("-")]))
+    ('some/answers.venire', 'answers.venire')
+    """
+    first = paths[0]
+    if first == Path("-"):
+        return Path("answers.venire")
+    if len(paths) == 1:
+        return first.with_name(f"{first.name.partition('.')[0] or 'answers'}.venire")
+    folder = first.parent
+    return folder.with_name(f"{folder.name}.venire") if folder.name else Path("answers.venire")
+
+
+def prepare(folder: Path, answers: AnswerTable, made_from: str, wishes: JudgingWishes) -> JudgingFolder:
+    """Write tables and campaign file into a folder, or bring those that are there up to date.
+
+    What people changed in the campaign file stays. Raises InputError where no judge is named, for judges of which some
+    alone are simulated, for an unknown vendor, and for answers that differ from those that a store of the folder has.
+    """
+    rehearsal = _is_rehearsal(folder, wishes.judges)
+    path = folder / ("rehearsal.toml" if rehearsal else "campaign.toml")
+    before = _tables_before(folder)
+    if before is not None and any(folder.glob("*.duckdb")):
+        _refuse_changed(folder, before, answers)
+    gone = () if before is None else tuple(name for name in before.models if name not in answers.models)
+    there = path.exists()
+    text = path.read_text(encoding="utf-8") if there else _new_text(made_from, wishes, rehearsal=rehearsal)
+    text, changes = _amended(path, text, wishes, _battles(answers), None if before is None else _battles(before))
+    if gone:
+        text = _with_models(text, answers.models)
+    campaign_of(path, text)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_tables(folder, answers)
+    path.write_text(text, encoding="utf-8")
+    return JudgingFolder(
+        path, (*answers.notes, *(_table_changes(before, answers) if there else ()), *changes), rehearsal
+    )
+
+
+def _is_rehearsal(folder: Path, judges: Sequence[str]) -> bool:
+    if not judges:
+        there = [name for name in ("campaign.toml", "rehearsal.toml") if (folder / name).exists()]
+        if not there:
+            raise InputError(
+                "name a judge, such as --judge openai:gpt-4.1-mini; --judge simulated rehearses without a key"
+            )
+        return there[0] == "rehearsal.toml"
+    simulated = [name for name in judges if name.startswith(_SIMULATED)]
+    if simulated and len(simulated) < len(judges):
+        raise InputError(
+            f"{simulated[0]} rehearses, and its verdicts are not put on one board with real ones: name simulated "
+            "judges alone, or none"
+        )
+    return bool(simulated)
+
+
+def _new_text(made_from: str, wishes: JudgingWishes, *, rehearsal: bool) -> str:
+    money = "" if rehearsal else f"\n[budget]\nmoney = {plain_number(wishes.money or DEFAULT_MONEY)}  # US dollars\n"
+    simulated = "# A rehearsal: simulated judges cost nothing and say nothing about real models.\n" if rehearsal else ""
+    return f"""# The judging of {made_from}. Change what you like: `venire judge` and `venire run` go on with it.
+{simulated}
+[data]
+instructions = "{_TABLES[0]}"  # both from {made_from}
+completions = "{_TABLES[1]}"
+
+[plan]
+policy = "balanced"  # every model, pair of models and prompt equally often
+battles = 1
+round = 1
+{money}"""
+
+
+def _battles(answers: AnswerTable) -> int:
+    """All battles that there may be: every pair of models on every prompt that all have answered."""
+    models = len(answers.models)
+    return max(1, models * (models - 1) // 2 * answers.common)
+
+
+def _amended(path: Path, text: str, wishes: JudgingWishes, battles: int, before: int | None) -> tuple[str, list[str]]:
+    """The text of a campaign file with what is wanted and not there, and sentences about that."""
+    changes = []
+    for key in ("battles", "round"):
+        text = re.sub(rf"(?m)^{key} = {before or 1}\b", f"{key} = {battles}", text, count=1)
+    if wishes.money is not None:
+        amount = plain_number(wishes.money)
+        changed = re.sub(r"(?m)^(\[budget\]\s+money = )[\d._]+", rf"\g<1>{amount}", text, count=1)
+        if changed == text and f"money = {amount}" not in text and "[budget]" not in text:
+            changed = f"{text.rstrip()}\n\n[budget]\nmoney = {amount}  # US dollars\n"
+        if changed != text:
+            changes.append(f"budget: ${amount}")
+        text = changed
+    known = [] if not path.exists() else [(one.model, one.protocol) for one in checked_file(path).judge]
+    for name in dict.fromkeys(wishes.judges):
+        table = _judge_table(name, wishes.protocol, [model for model, _ in known])
+        if (table["model"], table.get("protocol", "two-stage")) not in known:
+            text = f"{text.rstrip()}\n\n[[judge]]\n" + "".join(f"{k} = {toml_value(v)}\n" for k, v in table.items())
+            changes.append(f"judge {name} is new")
+    return text, changes
+
+
+def _judge_table(name: str, protocol: str | None, known: Iterable[str]) -> dict[str, str]:
+    """The keys of a judge that is named on the command line."""
+    if name.startswith(_SIMULATED):
+        profile = name.removeprefix(_SIMULATED).lstrip(":/") or _PROFILE
+        table = {"model": f"simulated/{profile}{'' if '@' in profile else '@1'}"}
+    else:
+        home = find_home(name.replace(":", "/", 1))
+        if home is None:
+            raise InputError(
+                f"--judge {name}: where this model is asked is not known: write its vendor before it, "
+                f"one of {', '.join(f'{vendor}:' for vendor in HOMES)}"
+            )
+        at, model = home
+        table = {"model": model, "provider": at.provider, "key_variable": at.key_variable}
+        table |= {} if at.base_url is None else {"base_url": at.base_url}
+    if protocol is not None:
+        table["protocol"] = protocol
+        if table["model"] in known:
+            table["name"] = f"{table['model']} {protocol}"
+    return table
+
+
+def _with_models(text: str, models: Sequence[str]) -> str:
+    """The text of a campaign file that compares these models alone."""
+    line = f"models = {toml_value(list(models))}"
+    text, found = re.subn(r"(?m)^models = .*$", lambda _: line, text, count=1)
+    return text if found else re.sub(r"(?m)^(completions = .*)$", lambda match: f"{match[1]}\n{line}", text, count=1)
+
+
+def _tables_before(folder: Path) -> AnswerTable | None:
+    """What the tables of a folder hold; None where they are not there."""
+    asked, answered = (folder / name for name in _TABLES)
+    if not (asked.exists() and answered.exists()):
+        return None
+    instructions = [one for one in tables.read(asked, "instructions") if isinstance(one, Instruction)]
+    completions = [one for one in tables.read(answered, "completions") if isinstance(one, Completion)]
+    return AnswerTable(tuple(instructions), tuple(completions), ())
+
+
+def _refuse_changed(folder: Path, before: AnswerTable, now: AnswerTable) -> None:
+    """Raises InputError where an answer, or the prompt of an id, is another one than the folder's stores have."""
+    texts = {(one.model, one.instruction): one.text for one in before.completions}
+    other = [one for one in now.completions if texts.get((one.model, one.instruction), one.text) != one.text]
+    prompts = {one.id: one.turns for one in before.instructions}
+    asked = [one.id for one in now.instructions if prompts.get(one.id, one.turns) != one.turns]
+    if not other and not asked:
+        return
+    models = few([repr(name) for name in dict.fromkeys(one.model for one in other)])
+    what = f"{counted(len(other), 'answer')} of {models} changed (first: to {other[0].instruction!r})" if other else ""
+    if asked:
+        what = f"the prompt {asked[0]!r} is another one"
+    raise InputError(
+        f"{folder}: {what} than when it was made, and what was judged stays: judge the table as it is now into another "
+        f"folder, -o {folder.with_name(f'{folder.stem}-2{folder.suffix}')}, or give a changed model another name"
+    )
+
+
+def _table_changes(before: AnswerTable | None, now: AnswerTable) -> list[str]:
+    if before is None:
+        return []
+    old, new = {one.id for one in before.instructions}, {one.id for one in now.instructions}
+    changes = []
+    if names := [name for name in now.models if name not in before.models]:
+        changes.append(f"models new in the table: {few(names)}")
+    if names := [name for name in before.models if name not in now.models]:
+        changes.append(f"models gone from the table: {few(names)}; they are compared no more, their verdicts are kept")
+    if new - old:
+        changes.append(f"{counted(len(new - old), 'prompt')} new in the table")
+    if old - new:
+        changes.append(f"{counted(len(old - new), 'prompt')} gone from the table; the store keeps them in the plan")
+    return changes
+
+
+def _write_tables(folder: Path, answers: AnswerTable) -> None:
+    rows: Mapping[str, tuple[tuple[str, ...], Iterable[Iterable[object]]]] = {
+        _TABLES[0]: (
+            ("instruction_id", "instruction", "category", "reference"),
+            [(one.id, one.turns[0], one.category, one.reference) for one in answers.instructions],
+        ),
+        _TABLES[1]: (
+            ("model", "instruction_id", "completion"),
+            [(one.model, one.instruction, one.text) for one in answers.completions],
+        ),
+    }
+    for name, (header, cells) in rows.items():
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            write_rows(file, header, cells)

@@ -121,8 +121,8 @@ def in_utf8(path: Path, file: Path, compression: str, *, marked: bool) -> tuple[
             if encoding is None:
                 return file, compression
             text = (head + content.read()).decode(encoding)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: the header cannot be read: {error}") from None
+    except (OSError, EOFError, zlib.error):
+        return file, compression  # what is wrong is said where the header or the rows are read
     except UnicodeDecodeError:
         raise InputError(f"{path}: neither UTF-8 nor whole UTF-16; save the file as UTF-8") from None
     copy = Path(_scratch().name) / f"{abs(hash(file.absolute()))}{''.join(file.suffixes[:1])}"

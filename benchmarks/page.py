@@ -43,7 +43,7 @@ _DONE, _MISSED, _VOID = 0, 1, 2
 _MODELS, _MATCHUPS = 50, 200
 _JUDGES = [f"j{n}" for n in range(5)]
 _CATEGORIES = ("code", "maths", "writing", "facts")
-_ORDERS = ("trial", "cost", "latency", "attempts", "time", "score", "instruction")
+_ORDERS = ("battle", "trial", "cost", "latency", "attempts", "time", "score", "instruction")
 _WATCHED = ("overview",) * 6 + ("calls", "leaderboard", "judges", "battle/1")
 """The pages that ten viewers of a campaign have open."""
 
@@ -199,12 +199,12 @@ def calls_pages(random: Random, trials: int, count: int) -> list[str]:
     while len(found) < count:
         chosen = dict(random.choice(filters))
         order, trial = random.choice(_ORDERS), random.randrange(1, trials + 1)
-        if order != "trial":
+        if order != "battle":
             chosen["order"] = order
         if random.random() < 0.5:
             chosen["down"] = "1"
         place = random.choice(("first", "deep", "deep", "back", "last"))
-        deep = {"trial": trial, "cost": 2400 + trial % 500, "latency": 2000 + trial % 5000, "attempts": 2}
+        deep = {"battle": trial, "trial": trial, "cost": 2400 + trial % 500, "latency": 2000 + trial % 5000, "attempts": 2}
         deep |= {"time": 1_760_000_000_000_000 + trial * 20_000, "score": -1, "instruction": 1 + trial % 500}
         if place in ("deep", "back"):
             chosen["after" if place == "deep" else "before"] = f"{float(deep[order])!r}~{trial}"

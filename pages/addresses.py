@@ -25,6 +25,7 @@ COLUMNS: Mapping[str, str] = {
     "score": "score",
     "status": "status",
     "marks": "marks",
+    "reply": "reply",
     "attempts": "attempts",
     "cost": "cost",
     "latency": "latency",
@@ -32,7 +33,10 @@ COLUMNS: Mapping[str, str] = {
 }
 """Columns of the table of trials, with their headings."""
 
-DEFAULT_COLUMNS = ("trial", "judge", "instruction", "models", "order", "winner", "status", "marks", "cost", "latency")
+DEFAULT_COLUMNS = (
+    "trial", "judge", "instruction", "models", "order", "winner", "status", "marks", "reply", "cost", "latency",
+)  # fmt: skip
+DEFAULT_ORDER = "battle"
 
 _ROWS = (25, 50, 100, 250)
 MAX_IN_ADDRESS = 400
@@ -48,7 +52,7 @@ class TableChoice:
     """What of the table of trials a page shows: all of it is in the address."""
 
     filter: TrialFilter = field(default_factory=TrialFilter)
-    order: str = "trial"
+    order: str = DEFAULT_ORDER
     descending: bool = False
     after: tuple[float, int] | None = None
     before: tuple[float, int] | None = None
@@ -69,7 +73,7 @@ def _query(choice: TableChoice) -> dict[str, str]:
     for one in fields(choice.filter):
         if (value := getattr(choice.filter, one.name)) is not None:
             found[one.name] = _written(value)
-    if choice.order != "trial":
+    if choice.order != DEFAULT_ORDER:
         found["order"] = choice.order
     if choice.descending:
         found["down"] = "1"
@@ -135,7 +139,7 @@ _TAKES = {
 
 def read_choice(query: Mapping[str, str]) -> TableChoice:
     """The choice in the parameters of an address. Raises InputError for one that cannot be read."""
-    order = query.get("order", "trial")
+    order = query.get("order", DEFAULT_ORDER)
     if order not in ORDERS:
         raise InputError(f"order: rows are not sorted by {order[:MAX_IN_ADDRESS]!r}; there are: {', '.join(ORDERS)}")
     asked = query.get("columns", "").split()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
-from venire.arena.errors import InputError
+from venire.arena.errors import InputError, fault_name
 from venire.pages.addresses import COLUMNS, TableChoice, read_choice, read_filter
 from venire.pages.context import PageContext
-from venire.pages.texts import with_hits
+from venire.pages.texts import first_line, with_hits
 from venire.reports.texts import name
-from venire.storage.read.trial_table import STATUSES, ReplyHit, TrialRow, TrialTable, parquet_parts
+from venire.storage.read.trial_table import STATUSES, ReplyHit, ReplyStart, TrialRow, TrialTable, parquet_parts
 from venire.storage.transfer.delimited import header_line, write_cells
 
 DOWNLOADS: Mapping[str, str] = {
@@ -36,7 +37,13 @@ _NUMERIC = ("trial", "repeat", "score", "attempts", "cost", "latency")
 _HITS = 50
 _SECONDS = 0.5
 _AT_ONCE = 10_000
-_UNSAVED = ("instruction_number", "number_a", "number_b", "sort_key")
+_UNSAVED = ("instruction_number", "number_a", "number_b", "battle", "sort_key")
+_OF_BATTLE = ("instruction", "category", "models")
+"""Columns that say the same of each trial of a battle: its head has them, where trials stand battle by battle."""
+
+_PREVIEW = 400
+"""Characters of a reply that are read for its first line."""
+
 _LONGEST_WORD = 200
 
 
@@ -61,6 +68,7 @@ def calls(here: PageContext) -> dict[str, Any]:
         limit=choice.rows,
     )
     here_query = choice.query(after=None, before=None)
+    replies = here.table.replies([row.trial for row in found.rows], _PREVIEW) if "reply" in choice.columns else {}
     rows = [
         {
             "row": row,
@@ -68,18 +76,29 @@ def calls(here: PageContext) -> dict[str, Any]:
             "instruction": here.links.instruction(row.instruction_number),
             "winner": winner_of(row),
             "first": row.model_b if row.swapped else row.model_a,
+            "reply": _preview(row, replies.get(row.trial)),
         }
         for row in found.rows
     ]
+    by_battle = choice.order == "battle"
+    statuses = here.table.statuses(choice.filter)
     first, last = (found.rows[0], found.rows[-1]) if found.rows else (None, None)
     return {
         "choice": choice,
-        "rows": rows,
-        "count": here.table.count(choice.filter),
+        "groups": _groups(rows, by_battle=by_battle),
+        "head": [column for column in choice.columns if by_battle and column in _OF_BATTLE],
+        "count": sum(statuses.values()),
+        "odd": [
+            (status.replace("_", " "), count, here.links.to("calls", choice.elsewhere(status=status)))
+            for status, count in statuses.items()
+            if status != "ok" and choice.filter.status is None
+        ],
         "facets": here.table.facets(),
         "statuses": STATUSES,
         "all_columns": COLUMNS,
-        "columns": [_heading(here, choice, column) for column in choice.columns],
+        "columns": [
+            _heading(here, choice, column) for column in choice.columns if not (by_battle and column in _OF_BATTLE)
+        ],
         "chosen": list(_chips(here, choice)),
         "first_page": here.links.to("calls", choice.query(after=None, before=None)),
         "last_page": here.links.to("calls", choice.query(after=None, before=_end(choice))),
@@ -92,6 +111,21 @@ def calls(here: PageContext) -> dict[str, Any]:
         "downloads": {form: here.links.to(f"calls.{form}", choice.elsewhere()) for form in DOWNLOADS},
         "search": here.links.to("search"),
     }
+
+
+def _groups(rows: Sequence[dict[str, Any]], *, by_battle: bool) -> list[list[dict[str, Any]]]:
+    """Rows battle by battle, or all of them together."""
+    return [list(group) for _, group in groupby(rows, lambda one: one["row"].battle if by_battle else 0)]
+
+
+def _preview(row: TrialRow, start: ReplyStart | None) -> str:
+    """The first line of a reply; of a trial without a verdict what its last call failed by."""
+    if start is None:
+        return ""
+    if row.status in ("failed", "pending") and start.fault:
+        words = fault_name(start.fault).replace("_", " ")
+        return words if start.message is None else f"{words}: {name(start.message, 120)}"
+    return "" if start.reply is None else first_line(start.reply)
 
 
 def _end(choice: TableChoice) -> tuple[float, int]:
@@ -179,7 +213,7 @@ def download(table: TrialTable, query: Mapping[str, str], form: str) -> Iterator
     """
     if form not in DOWNLOADS:
         raise InputError(f"rows are to be had as {', '.join(DOWNLOADS)}")
-    choice = replace(read_choice(query), after=None, before=None)
+    choice = replace(read_choice({"order": "trial"} | dict(query)), after=None, before=None)
     parts = _parts(table, choice)
     if form == "parquet":
         return parquet_parts(_jsonl(parts), _NAMES)

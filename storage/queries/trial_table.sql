@@ -1,5 +1,5 @@
 -- name: make_trial_table
--- One row a planned trial of a campaign, in memory: filters and sorts of a million rows take milliseconds. winner: 1 A, 0 tie, -1 B. flipped: both orders read, with opposite winners. disagree: judges whose orders together prefer different sides.
+-- One row a planned trial of a campaign, in memory: filters and sorts of a million rows take milliseconds. winner: 1 A, 0 tie, -1 B. flipped: both orders read, with opposite winners. disagree: judges whose orders together prefer different sides. battle: the first trial that shows the same completions.
 create or replace table memory.main.{table} as
 with rows as (
   select t.id trial, t.respondent, t.instruction, coalesce(t.model_a, s.model) model_a, t.model_b, t.swapped, t.repeat,
@@ -11,24 +11,32 @@ with rows as (
   left join (select trial, count(*) attempts, count(*) filter (where fault <> 0) faults, sum(coalesce(cost, reserved)) cost, sum(latency_ms) latency, max(sent_at) sent_at from attempt group by trial) a on a.trial = t.id
   where p.campaign = $campaign),
 pairs as (
-  select respondent, instruction, completion_a, completion_b, repeat, count(winner) = 2 and min(winner) = -1 and max(winner) = 1 flipped, avg(winner) winner
+  select respondent, instruction, completion_a, completion_b, repeat, count(winner) = 2 and min(winner) = -1 and max(winner) = 1 flipped, avg(winner) winner, min(trial) trial
     from rows where model_b is not null group by all),
-sides as (select respondent, instruction, completion_a, completion_b, avg(winner) winner from pairs group by all),
-battles as (select instruction, completion_a, completion_b, min(winner) < 0 and max(winner) > 0 disagree from sides group by all)
-select r.*, coalesce(p.flipped, false) flipped, coalesce(b.disagree, false) disagree
-  from rows r left join pairs p on r.model_b is not null and p.respondent = r.respondent and p.instruction = r.instruction and p.completion_a = r.completion_a and p.completion_b = r.completion_b and p.repeat = r.repeat
+sides as (select respondent, instruction, completion_a, completion_b, avg(winner) winner, min(trial) trial from pairs group by all),
+battles as (select instruction, completion_a, completion_b, min(winner) < 0 and max(winner) > 0 disagree, min(trial) trial from sides group by all),
+others as (select instruction, completion_a, completion_b, min(trial) trial from rows where model_b is null group by all)
+select r.*, coalesce(b.trial, o.trial) battle, coalesce(p.flipped, false) flipped, coalesce(b.disagree, false) disagree
+  from rows r left join others o on r.model_b is null and o.instruction = r.instruction and o.completion_a is not distinct from r.completion_a and o.completion_b is not distinct from r.completion_b
+  left join pairs p on r.model_b is not null and p.respondent = r.respondent and p.instruction = r.instruction and p.completion_a = r.completion_a and p.completion_b = r.completion_b and p.repeat = r.repeat
   left join battles b on r.model_b is not null and b.instruction = r.instruction and b.completion_a = r.completion_a and b.completion_b = r.completion_b order by r.trial;
 
 -- name: trial_table_rows
 -- Rows of the table with names; the judge's name is that of the campaign.
 select c.trial, j.name judge, d.protocol, i.external_id instruction, i.category, a.name model_a, b.name model_b, c.swapped, c.repeat, {status} status, if(c.status = 0, c.winner, null) winner, c.score,
-    c.flipped, c.disagree, c.flagged, c.attempts, c.faults, c.cost, c.latency, c.sent_at, c.instruction instruction_number, c.model_a number_a, c.model_b number_b, {key}::double sort_key
+    c.flipped, c.disagree, c.flagged, c.attempts, c.faults, c.cost, c.latency, c.sent_at, c.instruction instruction_number, c.model_a number_a, c.model_b number_b, c.battle, {key}::double sort_key
   from (select * from memory.main.{table} c where {where} order by {order} limit $limit) c
   join respondent d on d.id = c.respondent left join campaign_judge j on j.campaign = $campaign and j.respondent = c.respondent
   join instruction i on i.id = c.instruction left join model a on a.id = c.model_a left join model b on b.id = c.model_b order by {order};
 
 -- name: trial_table_count
-select count(*) from memory.main.{table} c where {where};
+-- How many trials of a filter have each status.
+select {status} status, count(*) from memory.main.{table} c where {where} group by all;
+
+-- name: trial_replies
+-- Of some trials the beginning of the longest reply, and of those that failed the fault and the message of the last call.
+select trial, arg_max(left(text, $characters), length(text)) filter (where fault = 0) reply, arg_max(fault, sent_at) filter (where fault <> 0) fault, arg_max(left(message, $characters), sent_at) filter (where fault <> 0) message
+  from attempt where trial in (select unnest($trials::bigint[])) group by trial;
 
 -- name: category_names
 select distinct category from instruction where category <> '' order by category;

@@ -26,6 +26,7 @@ STATUSES = ("ok", "unreadable", "refused", "truncated", "filtered", "too_long", 
 """What became of a trial, by the number in the table; the last two have no verdict."""
 
 ORDERS: Mapping[str, str] = {
+    "battle": "c.battle",
     "trial": "c.trial",
     "cost": "c.cost",
     "latency": "c.latency",
@@ -134,7 +135,8 @@ _SCALES = {"min_cost": 1e9, "max_cost": 1e9, "min_latency": 1e3, "max_latency": 
 class TrialRow(NamedTuple):
     """One trial as the table of trials shows it; cost in nano-dollars, latency in milliseconds, of all its attempts.
 
-    `winner` is 1 for A, 0 for a tie, -1 for B; of single completions 1 yes, 0 no, 2 not attempted.
+    `winner` is 1 for A, 0 for a tie, -1 for B; of single completions 1 yes, 0 no, 2 not attempted. `battle` is the
+    first trial that shows the same completions.
     """
 
     trial: int
@@ -160,6 +162,7 @@ class TrialRow(NamedTuple):
     instruction_number: int
     number_a: int | None
     number_b: int | None
+    battle: int
     sort_key: float
 
 
@@ -189,6 +192,15 @@ class ReplyHit(NamedTuple):
     step: int
     attempt: int
     text: str
+
+
+class ReplyStart(NamedTuple):
+    """The beginning of a trial's longest reply; of its last call without one fault and message."""
+
+    trial: int
+    reply: str | None
+    fault: int | None
+    message: str | None
 
 
 class TextHit(NamedTuple):
@@ -316,8 +328,19 @@ class TrialTable:
 
     def count(self, wanted: TrialFilter) -> int:
         """How many trials a filter keeps."""
+        return sum(self.statuses(wanted).values())
+
+    def statuses(self, wanted: TrialFilter) -> dict[str, int]:
+        """How many trials of a filter have each status, those that none has left out."""
         where, values = wanted.clauses()
-        return int(self._run("trial_table_count", where=where, campaign=self.campaign, **values)[0][0])
+        rows = self._run("trial_table_count", where=where, status=_STATUS_WORDS, campaign=self.campaign, **values)
+        counts = dict(rows)
+        return {status: counts[status] for status in STATUSES if status in counts}
+
+    def replies(self, trials: Sequence[int], characters: int) -> dict[int, ReplyStart]:
+        """What calls for some trials came to."""
+        rows = self._run("trial_replies", trials=list(trials), characters=characters)
+        return {one.trial: one for one in map(ReplyStart._make, rows)}
 
     def facets(self) -> Facets:
         """What filters can be made of."""

@@ -302,7 +302,9 @@ def test_no_page_of_a_campaign_is_moved_by_its_texts(calm: Calm, hostile: tuple[
 
 
 def test_no_table_of_calls_is_moved_by_its_texts(calm: Calm, hostile: tuple[str, Path]) -> None:
-    every = "trial judge protocol instruction category models order repeat winner score status marks attempts cost"
+    every = (
+        "trial judge protocol instruction category models order repeat winner score status marks reply attempts cost"
+    )
     page = calm.read(f"{hostile[0]}/calls?{urlencode({'rows': 250, 'columns': every})}")
     for key in ("judge", "category", "model"):
         page.locator(f"#filter [name={key}]").select_option(index=1)

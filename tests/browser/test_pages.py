@@ -48,7 +48,7 @@ def counted(page: Page) -> int:
 def column(page: Page, title: str) -> list[str]:
     """The cells of a column of the table of trials."""
     page.wait_for_load_state()
-    titles = [one.split("\n")[0].strip(" ▼▲\u00a0") for one in page.locator("#trials th").all_inner_texts()]
+    titles = [one.split("\n")[0].strip(" ▼▲\u00a0") for one in page.locator("#trials thead th").all_inner_texts()]
     place = titles.index(title) + 1
     return page.locator(f"#trials tbody td:nth-child({place})").all_inner_texts()
 
@@ -129,7 +129,7 @@ def test_costs_and_times_can_be_asked_for_by_their_bounds(visit: Visit, served: 
 
 def test_a_permalink_of_a_battle_shows_it_to_somebody_else(visit: Visit, served: Served) -> None:
     page = visit.open(served.at("calls?flipped=yes"))
-    page.locator("#trials tbody a").first.click()
+    page.locator("#trials td a").first.click()
     page.wait_for_url("**/battle/**")
     trial = re.search(r"battle/(\d+)", page.url)
     assert trial is not None
@@ -157,8 +157,8 @@ def test_a_permalink_of_a_battle_shows_it_to_somebody_else(visit: Visit, served:
 def test_j_and_k_walk_through_the_battles_of_a_filter_and_back_leads_to_it(visit: Visit, served: Served) -> None:
     page = visit.open(served.at("calls?flipped=yes&judge=gpt-4-0613"))
     start, count = page.url, counted(page)
-    battles = len(dict.fromkeys(zip(column(page, "instruction"), column(page, "A against B"), strict=True)))
-    page.locator("#trials tbody a").first.click()
+    battles = page.locator("#trials tr.group").count()
+    page.locator("#trials td a").first.click()
     page.wait_for_url("**/battle/**")
     seen = [page.url]
     while page.locator("main a[rel=next]").count():
@@ -194,6 +194,23 @@ def test_texts_that_share_little_are_marked_when_asked_and_technical_lines_are_f
     expect(trial.get_by_text("step 1, attempt 1")).to_be_visible()
     page.get_by_role("link", name="differences").click()
     expect(page.locator("mark.only").first).to_be_visible()
+    visit.assert_quiet()
+
+
+def test_trials_of_a_battle_stand_together_with_the_first_line_of_each_reply(visit: Visit, served: Served) -> None:
+    page = visit.open(served.at("calls?rows=25"))
+    for group in page.locator("#trials tbody").all()[:5]:
+        instruction, models = re.split(r"\s", group.locator(".group").inner_text(), maxsplit=1)
+        a, b = models.split(" against ")
+        trials = [int(one) for one in group.locator("td:first-child").all_inner_texts()]
+        sql = "select trial from battle where instruction_id = ? and model_a = ? and model_b = ? order by trial"
+        assert [(one,) for one in trials] == rows(served.store, sql, instruction, a, b)
+        said = rows(served.store, "select text from attempt where trial = ? and step = 1 and fault = 0", trials[0])
+        (start,) = group.locator(".reply-start").all_inner_texts()[:1]
+        assert said[0][0].startswith(start.rstrip("…").strip())
+    page.get_by_role("link", name="cost").click()
+    expect(page.locator("#trials thead")).to_contain_text("A against B")
+    expect(page.locator("#trials tr.group")).to_have_count(0)
     visit.assert_quiet()
 
 
@@ -238,12 +255,13 @@ def test_columns_are_chosen_and_kept(visit: Visit, served: Served, script: bool)
         page.get_by_label(words, exact=True).and_(page.locator("[type=checkbox]")).uncheck()
     page.get_by_label("category", exact=True).and_(page.locator("[type=checkbox]")).check()
     page.get_by_role("button", name="Show these").click()
-    titles = [one.strip(" ▼▲\u00a0") for one in page.locator("#trials th").all_inner_texts()]
-    assert titles == ["trial", "instruction", "category", "A against B", "shown first", "winner", "status", "latency"]
+    titles = [one.strip(" ▼▲\u00a0") for one in page.locator("#trials thead th").all_inner_texts()]
+    assert titles == ["trial", "shown first", "winner", "status", "reply", "latency"]
+    expect(page.locator("#trials tr.group").first).to_contain_text("code")
     assert counted(page) == ties
     assert len(column(page, "winner")) == 25
     page.get_by_role("link", name="next", exact=True).click()
-    assert len(page.locator("#trials th").all()) == len(titles)
+    assert len(page.locator("#trials thead th").all()) == len(titles)
     visit.assert_quiet()
 
 

@@ -116,6 +116,22 @@ def test_filters_agree_with_sql_and_combine(judged: tuple[House, TrialTable, lis
     assert table.count(TrialFilter(winner=0)) == 0
 
 
+def test_battle_by_battle_each_stands_together_and_what_calls_came_to_is_known(
+    judged: tuple[House, TrialTable, list[int]],
+) -> None:
+    house, table, trials = judged
+    found = everything(table, TrialFilter(), order="battle")
+    battles = [table.battle(trial) for trial in found]
+    assert found == [trial for battle in dict.fromkeys(battles) for trial in sorted(battle)]
+    assert [one.battle for one in table.page(TrialFilter(), order="battle").rows] == [min(battle) for battle in battles]
+    assert table.statuses(TrialFilter()) == {"ok": len(trials) - 1, "pending": 1}
+    (retried, *_) = house.column("select trial from attempt where fault <> 0 order by 1")
+    starts = table.replies([trials[0], retried, trials[-1]], 7)
+    assert starts.keys() == {trials[0], retried}
+    assert (starts[trials[0]].reply, starts[trials[0]].fault) == ("reasons", None)
+    assert (starts[retried].reply, bool(starts[retried].fault)) == ("reasons", True)
+
+
 def test_an_unknown_status_or_order_is_refused(judged: tuple[House, TrialTable, list[int]]) -> None:
     _, table, _ = judged
     with pytest.raises(InputError, match=r"no status 'odd'; there are: ok"):

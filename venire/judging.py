@@ -16,8 +16,10 @@ from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
 from venire.arena.wording import few
 from venire.configs.loading import campaign_of, checked_file, toml_value
+from venire.configs.schema import Judge
 from venire.configs.settings import plain_number
-from venire.judges.providers.vendors import HOMES, find_home
+from venire.configs.short_names import missing_address
+from venire.judges.providers.price_table import selling_vendor
 from venire.reports.wording import counted
 from venire.storage.transfer.answers import AnswerTable
 from venire.storage.transfer.delimited import write_rows
@@ -143,35 +145,35 @@ def _amended(path: Path, text: str, wishes: JudgingWishes, battles: int, before:
         if changed != text:
             changes.append(f"budget: ${amount}")
         text = changed
-    known = [] if not path.exists() else [(one.model, one.protocol) for one in checked_file(path).judge]
+    known = [_identity(one) for one in checked_file(path).judge] if path.exists() else []
     for name in dict.fromkeys(wishes.judges):
-        table = _judge_table(name, wishes.protocol, [model for model, _ in known])
-        if (table["model"], table.get("protocol", "two-stage")) not in known:
-            text = f"{text.rstrip()}\n\n[[judge]]\n" + "".join(f"{k} = {toml_value(v)}\n" for k, v in table.items())
-            changes.append(f"judge {name} is new")
-    return text, changes
+        judge = _judge(name, wishes.protocol)
+        if _identity(judge) in known:
+            continue
+        keys = dict(judge.given)
+        if any(_identity(judge)[0] == model for model, *_ in known):  # asked by another protocol as well
+            keys["name"] = f"{judge.model} {judge.protocol}"
+        text = f"{text.rstrip()}\n\n[[judge]]\n" + "".join(f"{key} = {toml_value(keys[key])}\n" for key in keys)
+        changes.append(f"judge {name} is new")
+    return text, changes if path.exists() else []
 
 
-def _judge_table(name: str, protocol: str | None, known: Iterable[str]) -> dict[str, str]:
-    """The keys of a judge that is named on the command line."""
+def _identity(judge: Judge) -> tuple[str, str, str | None, str]:
+    """What makes a judge another one."""
+    return judge.model, judge.provider, judge.base_url, judge.protocol
+
+
+def _judge(name: str, protocol: str | None) -> Judge:
+    """A judge that is named on the command line. Raises InputError where its name does not say where it is asked."""
+    model = name
     if name.startswith(_SIMULATED):
         profile = name.removeprefix(_SIMULATED).lstrip(":/") or _PROFILE
-        table = {"model": f"simulated/{profile}{'' if '@' in profile else '@1'}"}
-    else:
-        home = find_home(name.replace(":", "/", 1))
-        if home is None:
-            raise InputError(
-                f"--judge {name}: where this model is asked is not known: write its vendor before it, "
-                f"one of {', '.join(f'{vendor}:' for vendor in HOMES)}"
-            )
-        at, model = home
-        table = {"model": model, "provider": at.provider, "key_variable": at.key_variable}
-        table |= {} if at.base_url is None else {"base_url": at.base_url}
-    if protocol is not None:
-        table["protocol"] = protocol
-        if table["model"] in known:
-            table["name"] = f"{table['model']} {protocol}"
-    return table
+        model = f"{_SIMULATED}/{profile}{'' if '@' in profile else '@1'}"
+    elif Judge(model=name).base_url is None:
+        if (vendor := selling_vendor(name)) is None:
+            raise InputError(f"--judge {name}: its address is {missing_address(name)}")
+        model = f"{vendor}:{name}"
+    return Judge(model=model) if protocol is None else Judge(model=model, protocol=protocol)
 
 
 def _with_models(text: str, models: Sequence[str]) -> str:

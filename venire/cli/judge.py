@@ -74,6 +74,7 @@ def judge(
     from venire.cli.options import agree, environment
     from venire.configs.loading import load_campaign
     from venire.embedded import Embedded
+    from venire.endpoints import read_secrets
     from venire.forecasts.intervals import plan_intervals
     from venire.render.judged import show_judged, show_short_plan
     from venire.render.outcome import run_shown, show_trouble
@@ -90,6 +91,7 @@ def judge(
         forecast = session.forecast()
         if forecast.progress.missing:
             show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
+            read_secrets(session.campaign, session.campaign.judges, environ)  # before anybody agrees to the price
         agree(session, yes=yes)
         code = show_trouble(session, screen, run_shown(session, screen, Embedded(), environ=environ))
     show_judged(screen, campaign, answers, rehearsal=made.rehearsal)

@@ -359,9 +359,8 @@ def _first_records(file: Path, delimiter: str, compression: str) -> tuple[str, l
         reader = csv.reader(_noted(lines, read), delimiter=delimiter)
         records = list(islice(reader, 1))
         line = "".join(read)
-        with suppress(
-            csv.Error, UnicodeDecodeError, OSError, EOFError, zlib.error
-        ):  # what is wrong with a row is said where rows are read
+        # What is wrong with a row is said where rows are read.
+        with suppress(csv.Error, UnicodeDecodeError, OSError, EOFError, zlib.error):
             records += islice((record for record in reader if record), 1)
     return line, records
 

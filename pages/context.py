@@ -36,7 +36,8 @@ class PageContext:
 
     `number` is that of the trial, instruction or model where the page is of one; `query` the parameters of its address.
     `board` (by a method, of some judges, a line each, and of one category; the campaign's without) and `audit` make
-    documents, and raise where these are not there yet; those at hand are None then.
+    documents, and raise where these are not there yet; those at hand are None then. A page that is shown `meanwhile`
+    gets an empty board for one that is under way.
     `live` is the document of the run that is going on (`live.server.Pulse.whole_document`), None of a store at rest.
     `token` goes with every form that changes anything. `conversations` makes the requests of trials again from the
     record, and reads their replies by today's rules; `plan` and `forecast` are the documents of the status
@@ -59,6 +60,7 @@ class PageContext:
     board_at_hand: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
     audit: Callable[[], Mapping[str, Any]] = _absent
     audit_at_hand: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
+    audit_under_way: Callable[[], bool] = field(default=lambda: False)
     kept: dict[tuple[int, str], Kept] = field(default_factory=dict)
     holding: Callable[[], AbstractContextManager[Any]] = nullcontext
     """Keeps the store open for longer than the page takes."""

@@ -14,7 +14,7 @@ from venire.pages.views.calls import calls, search
 from venire.pages.views.instructions import contestant, instruction, instructions
 from venire.pages.views.judges import judges
 from venire.pages.views.leaderboard import leaderboard
-from venire.pages.views.overview import overview
+from venire.pages.views.overview import begin_answer, overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,9 @@ class PageEntry:
 
     A value `title` replaces the title. A `numbered` page is that of one trial, instruction or model; others are in the
     menu unless not `in_menu`. A page that does not read single trials does not wait for the `table` of them. `begin`
-    starts what the page will wait for while the table is made. A `slow` page is made beside the others and for each
-    reader anew.
+    starts what the page will wait for while the table is made. A page that is shown `meanwhile` does without a board
+    that is under way for more than a second, and comes again by itself. A `slow` page is made beside the others and for
+    each reader anew.
     """
 
     name: str
@@ -34,6 +35,7 @@ class PageEntry:
     in_menu: bool = True
     table: bool = True
     begin: Callable[[PageContext], object] | None = None
+    meanwhile: bool = False
     slow: bool = False
 
     def html(self, here: PageContext) -> str:
@@ -44,7 +46,7 @@ class PageEntry:
 PAGES: dict[str, PageEntry] = {
     one.name: one
     for one in (
-        PageEntry("overview", "Overview", overview),
+        PageEntry("overview", "Overview", overview, begin=begin_answer, meanwhile=True),
         PageEntry("leaderboard", "Leaderboard", leaderboard, table=False),
         PageEntry("judges", "Judges", judges, begin=lambda here: here.board()),
         PageEntry("calls", "Calls", calls),

@@ -10,9 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from venire.pages.bars import axis, bar, scale
+from venire.pages.bars import drawn_board
 from venire.pages.rendering import render
-from venire.reports.documents.rows import rank_range
 from venire.reports.documents.sections import report_sections
 from venire.reports.markdown import markdown, plain_markdown
 from venire.reports.plots import report_planes
@@ -27,18 +26,13 @@ def report_html(document: Mapping[str, Any]) -> str:
     style = files("venire.pages").joinpath("templates/report/report.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     board = document["board"]
-    rows = board["models"]
-    ends = scale(rows)
     values = {
         "d": document,
         "sections": report_sections(document),
         "board": board,
         "style": Markup(style),
         "policy": f"{_POLICY}; style-src 'sha256-{digest}'",
-        "rows": [{"facts": one, "bar": bar(one, ends), "rank": rank_range(one)} for one in rows],
-        "ordered": bool(rows) and all(one.get("elo") is None for one in rows),
-        "has_reference": any(one.get("reference") is not None for one in rows),
-        "axis": None if ends is None else axis(*ends),
+        **drawn_board(board["models"]),
         "planes": report_planes(document),
         "words": _by_word((document["audit"] or {}).get("findings", ())),
         "level": f"{100 * (board['diagnostics'].get('level') or 0.95):g}",

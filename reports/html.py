@@ -84,13 +84,20 @@ def _table(table: TextTable, text: Callable[[str], str]) -> str:
         f'<th scope="col"{kind}>{text(column.head)}</th>' for kind, column in zip(classes, table.columns, strict=True)
     )
     cells = [
-        _cells(column, kind, text, named=index == table.name)
+        _cells(column, _stacked(column, kind, text) if table.stacked else kind, text, named=index == table.name)
         for index, (kind, column) in enumerate(zip(classes, table.columns, strict=True))
     ]
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    kind = ' class="many"' if table.divisible and len(table.columns) > _MANY else ""
+    kind = ' class="many"' if table.divisible and len(table.columns) > _MANY else ' class="stack"' * table.stacked
     caption = f"<caption>{text(table.title)}</caption>" if table.title else ""
     return _scrolled(label, kind, f"{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>")
+
+
+def _stacked(column: Column, kind: str, text: Callable[[str], str]) -> str:
+    """What a cell says of its column where it stands below others."""
+    if column.badges:
+        return ' class="mark"'
+    return f'{kind} data-head="{text(column.head)}"' if kind else ""
 
 
 def _scrolled(label: str, kind: str, inner: str) -> str:

@@ -83,7 +83,8 @@ class TextTable:
     """A table of texts, column by column; column `name` has names, which may be broken anywhere.
 
     `severities` are those of its rows, where any is not plain. Columns of a `divisible` table that do not fit beside
-    its names may stand below, in a table of their own. `label` names a table without a title for who hears it.
+    its names may stand below, in a table of their own. `label` names a table without a title for who hears it. On a
+    page for a narrow screen the cells of a `stacked` table stand below one another, row by row.
     """
 
     columns: Sequence[Column]
@@ -92,6 +93,7 @@ class TextTable:
     severities: Sequence[Severity] = ()
     divisible: bool = False
     label: str = ""
+    stacked: bool = False
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

@@ -64,22 +64,24 @@
   if (main.dataset.events) follow(main.dataset.events);
 
   // A page that waits for a computation asks again until it is there; the server answers when it is, or after a second.
-  const waiting = document.getElementById("waiting");
-  if (waiting && waiting.dataset.again) {
-    const look = async () => {
-      try {
-        const { page } = await fetched(location.href);
-        const newer = page.getElementById("waiting");
-        if (!newer || !newer.dataset.again) { location.reload(); return; }
-        waiting.querySelector("p").textContent = newer.querySelector("p").textContent;
-        setTimeout(look, 200);
-      } catch {
-        say(`No answer since ${time()}. Trying again.`);
-        setTimeout(look, 3000);
-      }
-    };
-    setTimeout(look, 100);
-  }
+  // Where that is a part of the page, the part alone is shown anew, and may wait for the next computation.
+  const waits = (page) => page.querySelector("#waiting[data-again]");
+  const look = async () => {
+    const waiting = waits(document);
+    if (!waiting) return;
+    const part = waiting.closest("[data-live][id]");
+    try {
+      const { page } = await fetched(location.href);
+      if (part) swap(page);
+      else if (!waits(page)) { location.reload(); return; }
+      else waiting.querySelector("p").textContent = waits(page).querySelector("p").textContent;
+      setTimeout(look, part ? 700 : 200);
+    } catch {
+      say(`No answer since ${time()}. Trying again.`);
+      setTimeout(look, 3000);
+    }
+  };
+  if (waits(document)) setTimeout(look, 100);
 
   // A search in replies goes on part by part, newest first, until it is stopped or has enough.
   const found = document.getElementById("found");

@@ -47,6 +47,7 @@ def _checks(findings: Sequence[Mapping[str, Any]], links: Sequence[Sequence[Cell
         [
             Column("check", [one["check"] for one in findings], below=[one.get("asks") or "" for one in findings]),
             Column("result", [one["word"] for one in findings], text=True, badges=True),
+            Column("what it says", [one["says"] for one in findings], text=True),
             Column("figure", [figure(one["figure"]) for one in findings]),
             Column(
                 "harmless",
@@ -59,10 +60,10 @@ def _checks(findings: Sequence[Mapping[str, Any]], links: Sequence[Sequence[Cell
                     for one, known in zip(findings, limited, strict=True)
                 ],
             ),
-            Column("what it says", [one["says"] for one in findings], text=True),
             Column("calls behind it", [""] * len(findings), text=True, links=links),
         ],
         label="Checks",
+        stacked=True,
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.registry import METHODS
-from venire.pages.bars import axis, bar, scale
+from venire.pages.bars import drawn_board
 from venire.pages.context import PageContext
 from venire.reports.documents.people import people_blocks
-from venire.reports.documents.rows import POINTS, expected, rank_range, tied, win_matrix
+from venire.reports.documents.rows import POINTS, expected, tied, win_matrix
 from venire.reports.sections import Block, faint
 from venire.storage.read.activity import ContestantRow, known_models
 from venire.storage.read.frames import judges as judges_of
@@ -28,14 +29,11 @@ def leaderboard(here: PageContext) -> dict[str, Any]:
     board = here.board(*chosen.values())
     models = {one.name: one for one in known_models(here.store)}
     rows = board["models"]
-    ends = scale(rows)
     judges = chosen["judge"].split("\n") if chosen["judge"] else []
     wanted = TrialFilter(judge=judges[0] if len(judges) == 1 else None, category=chosen["category"] or None)
     return {
         "board": board,
-        "rows": [_row(here, one, models, ends) for one in rows],
-        "ordered": bool(rows) and all(one.get("elo") is None for one in rows),
-        "axis": None if ends is None else axis(*ends),
+        "drawn": drawn_board(rows, partial(board_links, here, models)),
         "chosen": chosen,
         "judges": judges,
         "wins": _wins(here, rows, models, board["seen"], wanted),
@@ -43,7 +41,6 @@ def leaderboard(here: PageContext) -> dict[str, Any]:
         "categories": here.memo("categories", lambda: categories(here.store)),
         "notes": board["diagnostics"].get("notes") or (),
         "not_rated": board["diagnostics"].get("no_estimate") or {},
-        "has_reference": any(one.get("reference") is not None for one in rows),
         "points": [(gap, expected(float(gap))) for gap in POINTS],
         "tied": tied(rows),
         "people": list(people_blocks(board["diagnostics"].get("people"))),
@@ -51,17 +48,12 @@ def leaderboard(here: PageContext) -> dict[str, Any]:
     }
 
 
-def _row(
-    here: PageContext, one: Mapping[str, Any], models: Mapping[str, ContestantRow], ends: tuple[float, float] | None
-) -> dict[str, Any]:
-    known = models.get(one["model"])
+def board_links(here: PageContext, models: Mapping[str, ContestantRow], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a row of a board leads: the page of its model and that model's calls; None for a model of elsewhere."""
+    known = models.get(row["model"])
     return {
-        "facts": one,
-        "bar": bar(one, ends),
-        "rank": rank_range(one),
         "page": here.links.contestant(known.number) if known else None,
         "calls": here.links.calls(model=known.number) if known else None,
-        "family": known.family if known else None,
     }
 
 

@@ -6,18 +6,27 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from venire.arena.budgets import Amount, BudgetSettings
+from venire.arena.errors import InputError
+from venire.arena.registry import PROTOCOLS
+from venire.pages.bars import drawn_board
 from venire.pages.context import PageContext
+from venire.pages.views.leaderboard import board_links
+from venire.reports.documents.boards import cost_document
+from venire.reports.documents.sentences import answer
 from venire.reports.wording import INTERIM_ESTIMAND
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.activity import (
     CallSpan,
+    JudgeActivity,
     calls_over_time,
     campaign_settings,
     judge_activity,
+    known_models,
     route_activity,
     run_history,
 )
@@ -26,6 +35,17 @@ _SECONDS = 5.0
 """What of the page is read from all attempts is read so often at most while a campaign runs."""
 
 _EXAMPLES = 6
+_TOP = 8
+"""Models of the board that the first page shows."""
+
+_DOUBTS = 4
+"""Findings of the audit that it shows, worries first."""
+
+
+def begin_answer(here: PageContext) -> None:
+    """Have the board made that the page begins with; beside a run as soon as there are verdicts."""
+    if here.live is None or here.live["settled"]:
+        here.board()
 
 
 def overview(here: PageContext) -> dict[str, Any]:
@@ -44,7 +64,9 @@ def overview(here: PageContext) -> dict[str, Any]:
     if live is not None:
         planned, settled, failed = live["planned"], live["settled"], live["failed"]
         paid = max(paid, live["spent"])  # of this run; the store's figure is of all runs, and a moment older
+    done = settled + failed >= planned
     return {
+        **_answer(here, judges, spent, settled=settled, so_far=not done),
         "planned": planned,
         "settled": settled,
         "failed": failed,
@@ -66,6 +88,60 @@ def overview(here: PageContext) -> dict[str, Any]:
         "history": run_history(store, number),
         "settings": settings,
         "origins": sorted({one.origin for one in judges}),
+    }
+
+
+def _answer(
+    here: PageContext, judges: Sequence[JudgeActivity], spent: frames.CampaignSpending, *, settled: int, so_far: bool
+) -> dict[str, Any]:
+    """What the campaign has found: who leads, the top of the board, and what to doubt.
+
+    `why_not` says why there is no board; where it or the audit is under way, `pending` says so.
+    """
+    found: dict[str, Any] = {
+        "answer": None,
+        "so_far": so_far,
+        "board": {},
+        "doubts": None,
+        "why_not": "",
+        "pending": "",
+    }
+    found["writes"] = bool(judges) and all(_writes(one.protocol) for one in judges)
+    if not settled or found["writes"]:
+        return found
+    try:
+        board = here.board_at_hand() or here.board()
+    except InputError as error:
+        return found | {"why_not": str(error)}
+    if not board:
+        return found | {"pending": "The board is being computed. It comes by itself."}
+    said = {"board": board, "counts": board["counts"], "cost": cost_document(spent)}
+    models = {one.name: one for one in known_models(here.store)}
+    drawn = drawn_board(board["models"][:_TOP], partial(board_links, here, models))
+    audit = here.audit_at_hand() if drawn["unit"] == "Elo" else None  # of grades alone there is none
+    if audit is None and here.audit_under_way():
+        found["pending"] = "What to doubt is being computed. It comes by itself."
+    return found | {
+        "answer": answer(said, so_far=so_far),
+        "board": board,
+        "drawn": drawn,
+        "doubts": None if audit is None else _doubts(audit["findings"]),
+    }
+
+
+def _writes(protocol: str) -> bool:
+    return protocol in PROTOCOLS and PROTOCOLS[protocol].shape.writes
+
+
+def _doubts(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The first findings to mind, worries first, and how many checks were made, worry, or are unsure."""
+    counts = Counter(one["word"] for one in findings)
+    doubted = [one for one in findings if one["word"] in ("worry", "unsure")]
+    return {
+        "first": doubted[:_DOUBTS],
+        "more": len(doubted[_DOUBTS:]),
+        "made": len(findings) - counts["not made"],
+        "worries": counts["worry"],
     }
 
 

@@ -5,13 +5,14 @@ Reading needs the store, computing does not: `live.fits` says where each is done
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from venire.arena.battles import Battles
 from venire.storage.read import frames
-from venire.storage.read.frames import CampaignRow
+from venire.storage.read.frames import CampaignRow, CampaignSpending
 from venire.storage.store.store import Store
 
 
@@ -34,17 +35,52 @@ def read_for_board(
 
 
 def board_document(verdicts: Any, method: str | None, options: Any = None) -> dict[str, Any]:
-    """The document of a board, and how its verdicts were seen to come out (`seen`: A, B, wins of A, verdicts).
+    """The document of a board, how its verdicts were seen to come out (`seen`), and their `counts`.
 
-    Wins have ties as halves; of ballots nothing is seen pair by pair. Raises InputError as `venire.rate` does.
+    Raises InputError as `venire.rate` does.
     """
-    return with_pairs_seen(verdicts.board(method, options), verdicts.battles)
+    board = with_pairs_seen(verdicts.board(method, options), verdicts.battles)
+    return board | {"counts": counts_document(board, verdicts.battles)}
 
 
 def with_pairs_seen(board: Any, battles: Battles) -> dict[str, Any]:
-    """The same of a board that is there already."""
+    """The document of a board, and how its verdicts were seen to come out (`seen`: A, B, wins of A, verdicts).
+
+    Wins have ties as halves; of ballots nothing is seen pair by pair.
+    """
     found: dict[str, Any] = board.to_json()
     return found | {"seen": [] if battles.ballots is not None else _pairs_seen(battles)}
+
+
+def counts_document(board: Mapping[str, Any], battles: Battles) -> dict[str, Any]:
+    """How much a board is of: its models, judges by name, instructions, verdicts, and those that were read.
+
+    Where no verdict compares models, they are of the grades.
+    """
+    graded = (board.get("grades") or {}).get("accuracy")
+    if graded and not len(battles.status):
+        (first, *_), models = graded, graded[0]["models"]
+        verdicts, unparsed = (sum(one[key] for one in models) for key in ("graded", "unparsed"))
+        counts = {"models": len(models), "judges": first["judges"], "instructions": first["instructions"]}
+        return counts | {"verdicts": verdicts + unparsed, "read": verdicts}
+    return {
+        "models": len(battles.models),
+        "judges": list(battles.judges),
+        "instructions": len(battles.instructions),
+        "verdicts": len(battles.status),
+        "read": int((battles.status == 0).sum()),
+    }
+
+
+def cost_document(spent: CampaignSpending) -> dict[str, Any]:
+    """What the verdicts of a campaign cost, in nano-dollars, calls and tokens."""
+    return {
+        "nano": spent.nano,
+        "calls": spent.calls,
+        "reserved_nano": spent.unknown,
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+    }
 
 
 def _pairs_seen(battles: Battles) -> list[tuple[str, str, float, int]]:

@@ -25,7 +25,7 @@ from venire.reports.board.stored import choose_campaign, select_in_campaign
 from venire.reports.board.verdicts import Verdicts
 from venire.reports.chart_data import cost_rows
 from venire.reports.documents.asked import asked_options, board_notes
-from venire.reports.documents.boards import audit_document, with_pairs_seen
+from venire.reports.documents.boards import audit_document, cost_document, counts_document, with_pairs_seen
 from venire.reports.documents.examples import example_battles
 from venire.reports.documents.judged import agreement_rows, judge_ratings, judge_rows, reliability, verdict_digest
 from venire.reports.documents.methods import methods_section
@@ -91,19 +91,15 @@ def _answered(
     verdicts: Verdicts, rated: Board, store: Store | None, campaign: frames.CampaignRow | None
 ) -> dict[str, Any]:
     """The answer of a report, and what it rests on."""
-    battles = verdicts.battles
+    board = with_pairs_seen(rated, verdicts.battles)
     found: dict[str, Any] = {
-        "counts": {
-            "models": len(battles.models),
-            "judges": list(battles.judges),
-            "instructions": len(battles.instructions),
-            "verdicts": len(battles.status),
-            "read": int((battles.status == 0).sum()),
-        },
-        "cost": None if store is None or campaign is None else _cost(store, campaign.id),
-        "board": with_pairs_seen(rated, battles),
+        "counts": counts_document(board, verdicts.battles),
+        "cost": None,
+        "board": board,
     }
-    return found | {"answer": answer(found)}
+    if store is not None and campaign is not None:
+        found["cost"] = cost_document(frames.campaign_spending(store, campaign.id))
+    return found | {"answer": answer(found).to_json()}
 
 
 def _document(
@@ -182,17 +178,6 @@ def _leave_out(left_out: list[dict[str, str]], what: str, why: str) -> None:
 
 def _title(source: VerdictSource, campaign: frames.CampaignRow | None) -> str:
     return Path(str(source.paths[0])).name if campaign is None else campaign.name
-
-
-def _cost(store: Store, campaign: int) -> dict[str, Any]:
-    spent = frames.campaign_spending(store, campaign)
-    return {
-        "nano": spent.nano,
-        "calls": spent.calls,
-        "reserved_nano": spent.unknown,
-        "input_tokens": spent.input_tokens,
-        "output_tokens": spent.output_tokens,
-    }
 
 
 def _contestant_costs(

@@ -6,6 +6,7 @@ Names of models, judges and instructions are parts of these texts as they are: w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from venire.arena.wording import few, interval_text, money
@@ -102,8 +103,42 @@ def cost_text(cost: Mapping[str, Any] | None, origin: str | None) -> str:
     return f"for {money(cost['nano'])} in {counted(cost['calls'], 'call')}{beside}"
 
 
-def answer(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Who leads, who is not distinguished from it, by which judges, on how much, at what cost: facts and sentences."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a report says first: `who` leads and how sure that is, by whose verdicts (`basis`), and their `origin`.
+
+    `tied` are the models that are not distinguished from the `leader`; without a leader `reason` says why.
+    """
+
+    leader: str | None
+    tied: list[str]
+    who: str
+    basis: str
+    origin: str
+    reason: str = ""
+
+    @property
+    def rest(self) -> str:
+        """All but who leads, without a full stop."""
+        return f"{self.basis}{f': {self.reason}' if self.reason else ''}; {self.origin}"
+
+    @property
+    def sentence(self) -> str:
+        """All of it."""
+        return f"{self.who}, {self.rest}."
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of a report has it."""
+        names = ("leader", "tied", "basis", "origin", "sentence")
+        return {name: getattr(self, name) for name in names}
+
+
+def answer(document: Mapping[str, Any], *, so_far: bool = False) -> Answer:
+    """Who leads, who is not distinguished from it, by which judges, on how much, at what cost.
+
+    `document` has the `board`, the `counts` of its verdicts and what they `cost` (docs/pages.md#report); `so_far` says
+    that more verdicts are to come.
+    """
     board, counts = document["board"], document["counts"]
     rows, level = board["models"], board["diagnostics"].get("level") or 0.95
     names = [short(one) for one in counts["judges"]]
@@ -114,32 +149,43 @@ def answer(document: Mapping[str, Any]) -> dict[str, Any]:
         f"{cost_text(document['cost'], board['verdicts'])}"
     )
     origin = ORIGINS.get(board["verdicts"] or "", "the origin of the verdicts is not known")
-    found: dict[str, Any] = {"leader": None, "tied": [], "basis": basis, "origin": origin}
+    now = " so far" if so_far else ""
     if not rows:
         reason = board["diagnostics"].get("reason") or "there is no judgment that could be read"
-        return found | {"sentence": f"No model can be rated, {basis}: {reason}; {origin}."}
+        return Answer(None, [], f"No model can be rated{now}", basis, origin, reason)
     first = {**rows[0], "model": short(rows[0]["model"])}
     beside = [one for one in rows[1:] if one.get("group") == first.get("group")]
     tied = [one["model"] for one in beside if one.get("tier") is not None and one["tier"] == first.get("tier")]
-    found |= {"leader": rows[0]["model"], "tied": tied}
+    who = _lead_text(board, first, level, now)
+    if first.get("elo") is not None or first.get("position") is not None:
+        who += _tie_text(first, tied, len(beside) + 1)
+    return Answer(rows[0]["model"], tied, who, basis, origin)
+
+
+def _lead_text(board: Mapping[str, Any], first: Mapping[str, Any], level: float, now: str) -> str:
+    """Who is first, and with what."""
+    if first.get("elo") is None and first.get("accuracy") is not None:
+        bounds = interval_text(first.get("accuracy_lo"), first.get("accuracy_hi"), ".0%")
+        beside = f" ({100 * level:g}% interval: {bounds})" if bounds else ""
+        return f"{first['model']} is right most often{now}: {first['accuracy']:.0%} of its answers{beside}"
     if first.get("elo") is None and first.get("position") is None:
-        return found | {"sentence": f"{_without_rating(board, first, level)}, {basis}; {origin}."}
-    lead = f"{first['model']} leads with {elo_with_interval(first, level)}"
+        return _without_rating(board, first, level, now)
+    lead = f"{first['model']} leads{now} with {elo_with_interval(first, level)}"
     if first.get("elo") is None:
-        lead = f"{first['model']} is first in the order of {board['method']}, which gives no distances"
+        lead = f"{first['model']} is first{now} in the order of {board['method']}, which gives no distances"
     groups = len(board["diagnostics"].get("groups") or ())
     if groups > 1:
         lead += f" in the first of {groups} groups of models that were rated apart, since no common scale joins them"
-    return found | {"sentence": f"{lead}{_tie_text(first, tied, len(beside) + 1)}, {basis}; {origin}."}
+    return lead
 
 
-def _without_rating(board: Mapping[str, Any], first: Mapping[str, Any], level: float) -> str:
+def _without_rating(board: Mapping[str, Any], first: Mapping[str, Any], level: float, now: str) -> str:
     """What is known of a model that is first without a rating, and who leads those that have one."""
     names = {short(name): why for name, why in (board["diagnostics"].get("no_estimate") or {}).items()}
     why = names.get(first["model"], "no finite rating exists")
     bound = first.get("lo")
     known = "" if bound is None else f" (over {bound:.0f} Elo points by a one-sided {100 * level:g}% bound)"
-    text = f"{first['model']} is first and {why}{known}"
+    text = f"{first['model']} is first{now} and {why}{known}"
     rated = next((one for one in board["models"] if one.get("elo") is not None), None)
     if rated is not None:
         text += f"; of the models with a rating {short(rated['model'])} is first with {elo_with_interval(rated, level)}"

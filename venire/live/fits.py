@@ -90,6 +90,8 @@ class Fit:
     """A computation under way, or its result: `document`, or the `error` in a sentence."""
 
     started: float = field(default_factory=monotonic)
+    before: Mapping[str, Any] | None = None
+    """The document that this one is to replace."""
     document: dict[str, Any] | None = None
     error: str | None = None
     ended: float | None = None
@@ -236,16 +238,17 @@ class Fits:
         """The fit of a key: the one that is there or under way, else begun now."""
         batch = source.store.batch
         with self._door:
-            there = self._known.get(key)
+            there, before = self._known.get(key), None
             if there is not None:
                 made_of, fit = there
+                before = fit.document or fit.before
                 age = 0.0 if fit.ended is None else monotonic() - fit.ended
                 failed = fit.error is not None and age > _AGAIN_SECONDS
                 old = fit.done.is_set() and made_of != batch and age > max(patience, 20 * fit.seconds)
                 if not (failed or old):
                     self._known.move_to_end(key)
                     return fit
-            fit = Fit()
+            fit = Fit(before=before)
             self._known[key] = batch, fit
             while len(self._known) > _KEPT:
                 _, (_, gone) = self._known.popitem(last=False)
@@ -285,10 +288,16 @@ class Fits:
             one.end()
 
     def known(self, key: tuple[Any, ...]) -> Mapping[str, Any] | None:
-        """The document of a key where it is at hand."""
+        """The document of a key where it is at hand; while it is made again, the one before."""
         with self._door:
             there = self._known.get(key)
-        return None if there is None else there[1].document
+        return None if there is None else there[1].document or there[1].before
+
+    def is_under_way(self, key: tuple[Any, ...]) -> bool:
+        """Whether the document of a key is being made."""
+        with self._door:
+            there = self._known.get(key)
+        return there is not None and not there[1].done.is_set()
 
     def cancel(self, key: tuple[Any, ...]) -> None:
         """Give the fit of a key up; for some seconds it says that it was stopped, then it can be asked for again."""

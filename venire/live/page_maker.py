@@ -23,6 +23,9 @@ from venire.storage.read.trial_table import TrialFilter
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
 
+_AUDITED_BESIDE_A_RUN = 20_000
+"""The same beside a run, which has the first right to the machine: a second or two in twenty times as long."""
+
 _AUDIT = Work("audit", read_for_audit, audit_document)
 
 
@@ -44,10 +47,11 @@ class RenderedPage:
 
 
 class WaitingError(Exception):
-    """A fit that a page needs is under way."""
+    """A fit that a page needs is under way; `meanwhile` is the page without it, where it is shown so."""
 
     def __init__(self, here: PageContext, what: str, fit: Fit, key: str) -> None:
         self.here, self.what, self.fit, self.key = here, what, fit, key
+        self.meanwhile: RenderedPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,9 @@ class PageMaker:
         return RenderedPage(render("message.html", values).encode("utf-8", "replace"), status)
 
     def waiting(self, waiting: WaitingError, path: str) -> RenderedPage:
-        """The page that says how far a fit is, and asks again by itself."""
+        """The page that says how far a fit is, or the one without it; both ask again by themselves."""
+        if waiting.meanwhile is not None:
+            return waiting.meanwhile
         values = waiting.here.values(path.rsplit("/", 1)[-1], "Computing") | {
             **MENU,
             "sentences": [
@@ -146,13 +152,20 @@ class PageMaker:
                 board_at_hand=lambda: self._known(here, self._work()),
                 audit=partial(self._fit, here, "The audit", _AUDIT),
                 audit_at_hand=partial(self._audit_at_hand, here),
+                audit_under_way=lambda: self.fits.is_under_way(_key(here, _AUDIT)),
             )
             if page.begin is not None:
                 with contextlib.suppress(WaitingError, InputError):  # the page itself says so
                     page.begin(here)  # goes on while the table of trials is made
             if page.table:
                 here.table.refresh(at_once=here.live is not None and bool(here.live.get("ending")))
-            return RenderedPage(page.html(here).encode("utf-8", "replace"))
+            try:
+                return RenderedPage(page.html(here).encode("utf-8", "replace"))
+            except WaitingError as waiting:
+                if page.meanwhile:
+                    here = replace(here, board=lambda *choice: {})
+                    waiting.meanwhile = RenderedPage(page.html(here).encode("utf-8", "replace"))
+                raise
 
     def _work(self, method: str = "", judge: str = "", category: str = "") -> Work:
         """The board by a method, else by that of the campaign; of some judges, a line each, or of one category."""
@@ -173,8 +186,9 @@ class PageMaker:
         return fit.document
 
     def _audit_at_hand(self, here: PageContext) -> Mapping[str, Any] | None:
-        """The audit where it is there; else it is begun for who comes back, but not beside a run or if it is large."""
-        if here.live is None and here.table.count(TrialFilter()) <= _AUDITED_BY_ITSELF:
+        """The audit where it is there; else it is begun for who comes back, unless it is large."""
+        most = _AUDITED_BY_ITSELF if here.live is None else _AUDITED_BESIDE_A_RUN
+        if here.table.count(TrialFilter()) <= most:
             with contextlib.suppress(WaitingError, InputError):
                 return self._fit(here, "The audit", _AUDIT)
         return self._known(here, _AUDIT)

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +21,14 @@ import duckdb
 import pytest
 from jinja2 import ChoiceLoader, DictLoader
 
+from tests.venire.live.serving import BASE, PATIENCE, KeptFits, guard, ready, served, visit
 from venire.arena.errors import InputError, StoreHeldError
 from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
 from venire.live.page_maker import Live
 from venire.live.pages import Pages
-from venire.live.server import Answers, Pulse, serve, serve_pages
+from venire.live.server import Answers, Pulse, serve
 from venire.pages.context import PageContext
 from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, environment
@@ -37,64 +38,10 @@ from venire.storage.store.opening import open_store, open_unchanged
 from venire.storage.transfer.formats.source import open_table
 from venire.storage.transfer.votes import add_votes, read_votes
 
-PATIENCE = 30.0
-BASE = "/s/small/c/1"
-
 
 @pytest.fixture
 def store(judged: Callable[..., Path]) -> Path:
     return judged().with_suffix(".duckdb")
-
-
-@pytest.fixture(scope="module")
-def fits() -> Iterator[Fits]:
-    """Shared by the tests: a process for boards takes a second to start."""
-    found = Fits()
-    yield found
-    found.close()
-
-
-class KeptFits(Fits):
-    """Fits whose process outlives the server of one test."""
-
-    def __init__(self, kept: Fits) -> None:
-        super().__init__()
-        self._free, self._turn = kept._free, kept._turn
-
-    def close(self) -> None:
-        for _, fit in self._known.values():
-            fit.done.wait(PATIENCE)
-
-
-def guard() -> Guard:
-    return Guard(DoorAddress(port=0))
-
-
-@contextlib.asynccontextmanager
-async def served(*stores: Path, fits: Fits, door: Guard | None = None) -> AsyncIterator[aiohttp.ClientSession]:
-    pages = Pages(Library.of_paths(stores), door or guard(), _fits=KeptFits(fits))
-    async with serve_pages(pages):
-        timeout = aiohttp.ClientTimeout(total=PATIENCE)
-        base = f"http://127.0.0.1:{pages.guard.port}"
-        async with aiohttp.ClientSession(base, timeout=timeout) as session:
-            yield session
-
-
-async def ready(session: aiohttp.ClientSession, path: str) -> tuple[int, str]:
-    """A page when it is there: those that compute say so meanwhile."""
-    while True:
-        async with session.get(path) as response:
-            text = await response.text()
-            if response.status != 202:
-                return response.status, text
-
-
-def visit(*stores: Path, fits: Fits, act: Callable[[aiohttp.ClientSession], Awaitable[Any]]) -> Any:
-    async def go() -> Any:
-        async with served(*stores, fits=fits) as session:
-            return await act(session)
-
-    return asyncio.run(go())
 
 
 def test_every_page_is_there_with_the_strict_headers(store: Path, fits: Fits) -> None:

@@ -40,7 +40,7 @@ from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.am_elo.evaluation import evaluate, loss_differences, predict_from_ratings
 from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import merge_orders
-from venire.ratings.design.interval_forecast import forecast_range
+from venire.ratings.design.interval_forecast import DEFAULT_EFFECT, design_effect, forecast_range
 from venire.ratings.design.priors import prior_ratings
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.changes import rating_changes
@@ -224,17 +224,20 @@ def of_placement(world: Anchored, which: str, rng: np.random.Generator) -> float
     return float(found.low <= people[-1] <= found.high)
 
 
-def of_forecast(world: Planned, rng: np.random.Generator) -> float | None:
-    """The median half width of a campaign's intervals, in the band that was forecast before any verdict (80 %)."""
-    data, asked, people, judges = world.draw(rng)
+def of_forecast(world: Planned, share: float, rng: np.random.Generator) -> float | None:
+    """The median half width of a campaign's intervals, in the band that was forecast (80 %): before any verdict, or
+    after those of a `share` of its battles."""
+    data, asked, people = world.draw(rng)
     try:
-        found = bradley_terry(data)
+        found = bradley_terry(data.comparisons())
     except SeparatedError:
         return None
     lo, hi = found.interval(LEVEL)
     reference = dict(zip(data.models, ELO_MEAN + POINTS_PER_LOGIT * people, strict=True)) if world.known else None
-    belief = prior_ratings(data.models, None, reference)
-    low, high = forecast_range(data.models, asked, belief.logits, judges=judges).band()
+    pilot = world.pilot(data, share, rng) if share else None
+    belief = prior_ratings(data.models, pilot, reference)
+    effect = DEFAULT_EFFECT if pilot is None else design_effect(pilot, belief.logits)
+    low, high = forecast_range(data.models, asked, belief.logits, judges=len(data.judges), effect=effect).band()
     return float(low <= np.median((hi - lo) / 2.0) <= high)
 
 
@@ -309,9 +312,9 @@ def cells() -> Iterator[Cell]:
         what = f"{judges} judges, {asked} battles each of {instructions} instructions"
         yield Cell("am-ELO ability", what, partial(of_ability, Sharp(judges, asked), instructions))
     for known, what in ((False, "nothing known"), (True, "people's ratings known")):
-        yield Cell(
-            "forecast of half widths, 80 %", f"campaigns of unlike sizes, {what}", partial(of_forecast, Planned(known))
-        )
+        for share, when in ((0.0, "before any verdict"), (0.1, "after a tenth"), (0.2, "after a fifth")):
+            what_known = f"campaigns of unlike sizes, {what}, {when}"
+            yield Cell("forecast of half widths, 80 %", what_known, partial(of_forecast, Planned(known), share))
     for anchors in (12, 25):
         for bent in (0.0, 0.4):
             for which, where in (

@@ -16,7 +16,7 @@ from venire.arena.battles import Battles
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.data.battles import battles
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.judgments import merge_orders
+from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.soft_elo.soft_elo import soft_elo
 
@@ -279,8 +279,8 @@ class Planned:
 
     known: bool = False
 
-    def draw(self, rng: np.random.Generator) -> tuple[Comparisons, NDArray[np.int32], Floats, int]:
-        """Judgments with both orders merged, the battles asked (battles, 3), people's ratings in logits, and judges."""
+    def draw(self, rng: np.random.Generator) -> tuple[Judgments, NDArray[np.int32], Floats]:
+        """Judgments with both orders merged, the battles asked (battles, 3), and people's ratings in logits."""
         models, instructions, judges = rng.integers(4, 11), rng.integers(15, 61), int(rng.integers(1, 4))
         people = rng.uniform(0.3, 1.0) * rng.normal(size=models)
         pairs = np.array(list(combinations(range(models), 2)))
@@ -296,12 +296,32 @@ class Planned:
         taste = (
             odds + rng.logistic(size=(2, *odds.shape)) + rng.uniform(0.0, 0.6) * np.array([1.0, -1.0])[:, None, None]
         )
-        y = np.where(np.abs(taste) < rng.uniform(0.0, 0.8, judges)[:, None], 0.5, (taste > 0.0).astype(float)).mean(
-            axis=0
+        y = np.where(np.abs(taste) < rng.uniform(0.0, 0.8, judges)[:, None], 0.5, (taste > 0.0).astype(float))
+        order, judge, number = np.indices(y.shape).reshape(3, -1)
+        names = np.array([f"{code:02}" for code in range(models)])
+        table = battles(
+            names[a[number]],
+            names[b[number]],
+            y.ravel(),
+            judge=judge,
+            instruction=[f"{code:02}" for code in item[number]],
+            swapped=order == 1,
         )
-        columns = [np.tile(column, judges) for column in (a, b, item)]
-        data = comparisons(*columns[:2], y.ravel(), models=[f"{code:02}" for code in range(models)], cluster=columns[2])
-        return data, asked, people, judges
+        return merge_orders(table), asked, people
+
+    def pilot(self, data: Judgments, share: float, rng: np.random.Generator) -> Judgments:
+        """The judgments of a share of the battles: one of each instruction by chance, then a second, and so on."""
+        there, which = np.unique(
+            np.column_stack([data.instruction, data.model_a, data.model_b]), axis=0, return_inverse=True
+        )
+        asked = there[:, 0]
+        drawn = rng.permutation(len(asked))
+        turn = np.empty(len(asked), dtype=np.int64)
+        for code in np.unique(asked):
+            own = drawn[asked[drawn] == code]
+            turn[own] = np.arange(len(own))
+        first = drawn[np.argsort(turn[drawn], kind="stable")][: round(share * len(asked))]
+        return data.select(np.isin(which.ravel(), first))
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ class DesignEffect:
     `scatter` is their variance over p (1 - p). The others are correlations: of two `judges` about one battle, of the
     `repeats` of one judge about one battle, and of two battles on one instruction that show the same completion of one
     model (`completions`; with the opposite sign where it is on the other side). `judgments` is the number measured; 0:
-    a default. `ties` and `flips` are shares of those measured.
+    a default. `judge_pairs` and `completion_pairs` are the numbers of pairs that these two correlations were measured
+    on. `ties` and `flips` are shares of the judgments measured.
     """
 
     scatter: float
@@ -57,6 +58,8 @@ class DesignEffect:
     completions: float
     repeats: float
     judgments: int = 0
+    judge_pairs: int = 0
+    completion_pairs: int = 0
     ties: float | None = None
     flips: float | None = None
 
@@ -77,16 +80,21 @@ class JudgeKind(NamedTuple):
     completions: float
 
     def of(self, effect: DesignEffect) -> tuple[float, DesignEffect]:
-        """The factor on gaps, and the effect, as far as the default and not measurements determine them."""
-        share = _PRIOR_PAIRS / (_PRIOR_PAIRS + effect.judgments)
-        scatter, judges, completions = (factor**share for factor in (self.scatter, self.judges, self.completions))
+        """The factor on gaps, and the effect, as far as the default and not measurements determine them.
+
+        A pilot that spreads its battles thinly has many judgments, and few that share a completion.
+        """
+
+        def part(factor: float, measured: int) -> float:
+            return float(factor ** np.sqrt(_PRIOR_PAIRS / (_PRIOR_PAIRS + measured)))
+
         grown = replace(
             effect,
-            scatter=effect.scatter * scatter,
-            judges=min(1.0, effect.judges * judges),
-            completions=min(1.0, effect.completions * completions),
+            scatter=effect.scatter * part(self.scatter, effect.judgments),
+            judges=min(1.0, effect.judges * part(self.judges, effect.judge_pairs)),
+            completions=min(1.0, effect.completions * part(self.completions, effect.completion_pairs)),
         )
-        return self.gaps**share, grown
+        return part(self.gaps, effect.judgments), grown
 
 
 FLAT, SHARP = JudgeKind(0.35, 0.5, 0.4, 0.5), JudgeKind(1.4, 1.25, 1.4, 1.25)
@@ -120,12 +128,15 @@ def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAU
     asked = combine_keys(battle, rows.judge.astype(np.int64))
     again, any_judge = _with_same_key(asked, residual, size), _with_same_key(battle, residual, size)
     others = _Sums(*(whole - part for whole, part in zip(any_judge, again, strict=True)))
+    shown = _with_shared_completion(sides, battle, residual, size)
     return DesignEffect(
         scatter,
         judges=_correlation(others, scatter, default.judges),
-        completions=_correlation(_with_shared_completion(sides, battle, residual, size), scatter, default.completions),
+        completions=_correlation(shown, scatter, default.completions),
         repeats=_correlation(again, scatter, default.repeats),
         judgments=len(rows),
+        judge_pairs=round(others.pairs),
+        completion_pairs=round(shown.pairs),
         ties=float(np.mean((rows.y == 0.5) & ~rows.flipped)),
         flips=float(np.mean(rows.flipped)),
     )

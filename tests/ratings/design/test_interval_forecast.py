@@ -16,6 +16,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.statistics import student
 from venire.ratings.design.interval_forecast import (
     DEFAULT_EFFECT,
+    FLAT,
     DesignEffect,
     IntervalForecast,
     design_effect,
@@ -338,3 +339,15 @@ def test_the_band_is_wide_before_verdicts_and_narrows_with_what_is_measured() ->
     ratios = [high / low for low, high in widths]
     assert ratios[0] > ratios[1] > ratios[2] > 1.3, "errors over 30 instructions are off themselves"
     assert forecast_range(names(2), battles[:1, :] * [1, 1, 0], unknown[:2]).band() == (np.inf, np.inf)
+
+
+def test_what_a_pilot_did_not_measure_stays_as_unsure_as_before() -> None:
+    thin = replace(DEFAULT_EFFECT, judgments=10**8)
+    _, flat = FLAT.of(thin)
+    assert flat.scatter == pytest.approx(thin.scatter, rel=0.01)
+    assert (flat.judges, flat.completions) == (0.4 * thin.judges, 0.5 * thin.completions)
+    _, flat = FLAT.of(replace(thin, judge_pairs=10**8, completion_pairs=10**8))
+    assert (flat.judges, flat.completions) == pytest.approx((thin.judges, thin.completions), rel=0.01)
+    data = made(1, 1, 40, merit=0.1)
+    each = data.select(np.unique(data.instruction, return_index=True)[1])
+    assert design_effect(each, LOGITS).completion_pairs == 0 < design_effect(data, LOGITS).completion_pairs

@@ -81,7 +81,7 @@ def prepare(folder: Path, answers: AnswerTable, made_from: str, wishes: JudgingW
     gone = () if before is None else tuple(name for name in before.models if name not in answers.models)
     there = path.exists()
     text = path.read_text(encoding="utf-8") if there else _new_text(made_from, wishes, rehearsal=rehearsal)
-    text, changes = _amended(path, text, wishes, _battles(answers), None if before is None else _battles(before))
+    text, changes = _amended(path, text, wishes, _battles(answers), _battles(before) if before and there else None)
     if gone:
         text = _with_models(text, answers.models)
     campaign_of(path, text)

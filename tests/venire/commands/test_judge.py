@@ -153,3 +153,14 @@ def test_the_same_command_again_asks_nothing(venire: Venire, tmp_path: Path, mon
     assert again.code == 0
     assert "nothing was asked in this run" in again.err
     assert again.out == first.out
+
+
+def test_a_rehearsal_does_not_shrink_what_follows(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    table = write("wide", tmp_path, monkeypatch)
+    assert venire("judge", table, "--judge", "simulated", "--yes").code == 0
+    asked = venire("judge", table, "--judge", "openai:gpt-4.1-mini")
+    assert "battles:  12, every pair on every prompt" in asked.err

@@ -7,8 +7,7 @@ that the start decides. The likelihood is that of `am_elo`, whose maximum each a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, get_args
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.likelihood import Cells, Point, Vector, cells_of, gradient_at, terms_at
+from venire.ratings.am_elo.likelihood import Cells, Matrix, Point, Vector, cells_of, gradient_at, terms_at
 from venire.ratings.am_elo.robustness import inconsistency
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.statistics import kendall
@@ -112,63 +111,99 @@ def gradient_ascents(
     cells = cells_of(data)
     cells = cells.among(np.flatnonzero(rated), np.arange(cells.judges))
     rng = np.random.default_rng(seed)
-    begun = [Point(_xavier(rng, cells.models), _xavier(rng, cells.judges)[:, None]) for _ in range(starts)]
-    found = []
+    begun = _xavier(rng, (starts, cells.models)), _xavier(rng, (starts, cells.judges))
+    order, found = best.ratings.logits[rated], []
     for rule in get_args(AscentRule):
         for normalised in (False, True):
-            ends = [_ascend(cells, point, rule, normalised, learning_rate, epochs, best.loglik) for point in begun]
-            orders = [ratings for _, ratings in ends if ratings is not None]
-            made = tuple(_with_order(ascent, ratings, best.ratings.logits[rated]) for ascent, ratings in ends)
-            found.append(AscentsByRule(rule, normalised, _consistency(orders), made))
+            ascents = _Ascents(cells, *begun, normalised)
+            ascents.climb(rule, learning_rate, epochs, best.loglik - NEAR)
+            orders = ascents.ratings[~ascents.diverged]
+            found.append(AscentsByRule(rule, normalised, _consistency(orders), ascents.results(order)))
     return GradientAscents(learning_rate, epochs, best.loglik, best.ratings.diagnostics["iterations"], tuple(found))
 
 
-def _xavier(rng: np.random.Generator, size: int) -> Vector:
-    """Start values as the published code draws them: an embedding of one dimension."""
-    bound = float(np.sqrt(6.0 / (size + 1.0)))
-    return rng.uniform(-bound, bound, size)
+def _xavier(rng: np.random.Generator, shape: tuple[int, int]) -> Matrix:
+    """Start values by row as the published code draws them: of an embedding of one dimension."""
+    bound = float(np.sqrt(6.0 / (shape[1] + 1.0)))
+    return rng.uniform(-bound, bound, shape)
 
 
-def _ascend(
-    cells: Cells, start: Point, rule: AscentRule, normalised: bool, rate: float, epochs: int, maximum: float
-) -> tuple[Ascent, Vector | None]:
-    """One ascent, still without the order, and its ratings (models,); None where it diverged."""
-    ratings, theta, total = start.ratings, start.ability, float(cells.weight.sum())
-    mean, square = np.zeros(cells.models + cells.judges), np.zeros(cells.models + cells.judges)
-    reached: int | None = None
-    for epoch in range(epochs + 1):
-        scale = float(theta.sum()) if normalised else 1.0
-        point = Point(ratings, (theta / scale if scale else theta)[:, None])
-        if not scale or not float(np.abs(ratings).max()) * float(np.abs(point.ability).max()) < _FAR:
-            return Ascent(None, None, None), None
-        terms = terms_at(cells, point)
-        value = float(terms.value.sum())
-        reached = None if value < maximum - NEAR else epoch if reached is None else reached
-        if epoch == epochs:
-            break
-        pull, local = gradient_at(cells, point, terms)
-        pull, turn = pull / total, local[:, 0] / total
-        if rule == "gradient":  # algorithm 2: the step is from normalised abilities, and they are normalised after it
-            ratings, theta = ratings + rate * pull, point.ability + rate * turn
-            continue
-        # The published code divides by the sum within the likelihood, so that the slope is that of the quotient.
-        slope = np.concatenate([pull, (turn - turn @ point.ability) / scale if normalised else turn])
-        mean = _MEAN_DECAY * mean + (1.0 - _MEAN_DECAY) * slope
-        square = _SQUARE_DECAY * square + (1.0 - _SQUARE_DECAY) * slope * slope
-        early = np.sqrt(square / (1.0 - _SQUARE_DECAY ** (epoch + 1))) + _SMALL
-        step = rate * mean / (1.0 - _MEAN_DECAY ** (epoch + 1)) / early
-        ratings, theta = ratings + step[: cells.models], theta + step[cells.models :]
-    return Ascent(value, reached, None), ratings
+class _Ascents:
+    """Ascents from several starts, side by side: blocks of one table, without a cell in common.
+
+    `ratings` (starts, models) and `theta` (starts, judges), the abilities before they are normalised, are where they
+    are. `reached` (starts,) are the epochs from which on each is near the maximum, -1 where it is not.
+    """
+
+    def __init__(self, cells: Cells, ratings: Matrix, theta: Matrix, normalised: bool) -> None:
+        starts = len(ratings)
+        block = np.repeat(np.arange(starts), len(cells))
+        self._cells = replace(
+            cells,
+            models=starts * cells.models,
+            judges=starts * cells.judges,
+            judge=np.tile(cells.judge, starts) + block * cells.judges,
+            upper=np.tile(cells.upper, starts) + block * cells.models,
+            lower=np.tile(cells.lower, starts) + block * cells.models,
+            won=np.tile(cells.won, starts),
+            lost=np.tile(cells.lost, starts),
+        )
+        self._total, self._normalised = float(cells.weight.sum()), normalised
+        self.ratings, self.theta = ratings.copy(), theta.copy()
+        self.reached = np.full(starts, -1)
+        self.values, self.diverged = np.zeros(starts), np.zeros(starts, dtype=np.bool_)
+
+    def climb(self, rule: AscentRule, rate: float, epochs: int, near: float) -> None:
+        """So many epochs; a start whose log-likelihood is at least `near` has reached the maximum."""
+        mean, square = np.zeros(1), np.zeros(1)
+        for epoch in range(epochs + 1):
+            ability, scale = self._abilities()
+            point = Point(self.ratings.ravel(), ability.reshape(-1, 1))
+            terms = terms_at(self._cells, point)
+            self.values = terms.value.reshape(len(self.values), -1).sum(axis=1)
+            kept = (self.values >= near) & ~self.diverged
+            self.reached = np.where(kept, np.where(self.reached < 0, epoch, self.reached), -1)
+            if epoch == epochs:
+                return
+            slopes = (
+                slope.reshape(len(self.values), -1) / self._total for slope in gradient_at(self._cells, point, terms)
+            )
+            pull, turn = slopes
+            if rule == "gradient":  # algorithm 2: a step from normalised abilities, which are normalised after it
+                self.ratings, self.theta = self.ratings + rate * pull, ability + rate * turn
+                continue
+            if self._normalised:  # the published code divides within the likelihood: the slope is that of the quotient
+                turn = (turn - (turn * ability).sum(axis=1, keepdims=True)) / scale
+            slope = np.concatenate([pull, turn], axis=1)
+            mean = _MEAN_DECAY * mean + (1.0 - _MEAN_DECAY) * slope
+            square = _SQUARE_DECAY * square + (1.0 - _SQUARE_DECAY) * slope * slope
+            size = np.sqrt(square / (1.0 - _SQUARE_DECAY ** (epoch + 1))) + _SMALL
+            step = rate * mean / (1.0 - _MEAN_DECAY ** (epoch + 1)) / size
+            self.ratings = self.ratings + step[:, : self.ratings.shape[1]]
+            self.theta = self.theta + step[:, self.ratings.shape[1] :]
+
+    def _abilities(self) -> tuple[Matrix, Matrix]:
+        """Abilities (starts, judges) and what they were divided by (starts, 1); what diverged stays at 0 from then."""
+        scale = self.theta.sum(axis=1, keepdims=True) if self._normalised else np.ones((len(self.theta), 1))
+        self.diverged |= scale[:, 0] == 0.0
+        ability = self.theta / np.where(scale == 0.0, 1.0, scale)
+        self.diverged |= ~(np.abs(self.ratings).max(axis=1) * np.abs(ability).max(axis=1) < _FAR)
+        self.ratings[self.diverged], ability[self.diverged], scale[self.diverged] = 0.0, 0.0, 1.0
+        return ability, scale
+
+    def results(self, order: Vector) -> tuple[Ascent, ...]:
+        """What became of each start; `order` (models,) are the ratings at the maximum."""
+        made = []
+        for start, tau in enumerate(kendall(self.ratings, order).tolist()):
+            if self.diverged[start]:
+                made.append(Ascent(None, None, None))
+                continue
+            epochs = int(self.reached[start])
+            known = float(tau) if np.isfinite(tau) else None
+            made.append(Ascent(float(self.values[start]), epochs if epochs >= 0 else None, known))
+        return tuple(made)
 
 
-def _with_order(ascent: Ascent, ratings: Vector | None, best: Vector) -> Ascent:
-    """The ascent with Kendall's tau-b of its ratings with those at the maximum."""
-    if ratings is None:
-        return ascent
-    tau = float(kendall(ratings[None], best)[0])
-    return Ascent(ascent.log_likelihood, ascent.epochs, tau if np.isfinite(tau) else None)
-
-
-def _consistency(orders: Sequence[Vector]) -> float | None:
+def _consistency(orders: Matrix) -> float | None:
     alike = [1.0 - inconsistency(one, other) for one, other in combinations(orders, 2)]
     return float(np.mean(alike)) if alike else None

@@ -108,6 +108,10 @@ class Ballots:
         return len(self.rank)
 
 
+GOLD = "gold"
+"""What people know of single answers, in place of the protocol by which a judge grades them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Grades:
     """Verdicts on single completions, one row each; all arrays (rows,) have the same length.
@@ -117,7 +121,7 @@ class Grades:
     (judges,) is the question that each judge was asked, `categories` (instructions,) is "" where there is none.
     `clustered` is False where rows are independent. `truth` is what people know of the answer, 1 or 0 for correct, -1
     where they do not; None: nobody labelled any. `judge_models` (judges,) is the model that each judge is, empty where
-    that is not known.
+    that is not known. Labels of people count as of judges whose protocol is `GOLD`, which follow all others.
     """
 
     models: tuple[str, ...]

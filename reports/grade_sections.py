@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from venire.arena.battles import GOLD
 from venire.arena.wording import few, interval_text
 from venire.reports.edits import EditContrast
 from venire.reports.graded_pairs import DIRECT, REFERENCE
@@ -63,10 +64,15 @@ def _accuracy_sections(grades: GradeBoard, table: AccuracyTable) -> Iterator[Blo
         Column("not attempted", [_percent(row.not_attempted) for row in rows]),
         Column("read", [_percent(row.parse_rate) for row in rows]),
     ]
-    yield TextTable(columns, f"Accuracy   {table.protocol}   verdicts: {grades.verdicts}", name=1)
+    yield TextTable(columns, f"Accuracy   {_source(grades, table)}", name=1)
     yield faint(_basis(grades, table))
     if table.gold is not None:
         yield faint(_gold_text(table.gold))
+
+
+def _source(grades: GradeBoard, table: AccuracyTable) -> str:
+    """Who says what is right, for a title."""
+    return f"{table.protocol}   " + ("labels of people" if table.protocol == GOLD else f"verdicts: {grades.verdicts}")
 
 
 def _corrected_columns(grades: GradeBoard, table: AccuracyTable) -> list[Column]:
@@ -94,7 +100,7 @@ def _gold_text(gold: GoldLabels) -> str:
 
 def _basis(grades: GradeBoard, table: AccuracyTable) -> str:
     """What the figures of a table are, and what they rest on."""
-    by = f"graded by {few(table.judges)}"
+    by = f"{'labelled' if table.protocol == GOLD else 'graded'} by {few(table.judges)}"
     against = {
         REFERENCE: " against reference answers",
         DIRECT: " without reference answers: what the judges take for correct",
@@ -114,8 +120,7 @@ def _category_sections(grades: GradeBoard, table: AccuracyTable) -> Iterator[Blo
         for name in table.categories
     ]
     yield Gap()
-    title = f"Accuracy by category   {table.protocol}   verdicts: {grades.verdicts}"
-    yield TextTable(columns, title, divisible=True)
+    yield TextTable(columns, f"Accuracy by category   {_source(grades, table)}", divisible=True)
 
 
 def _rank_agreement_sections(grades: GradeBoard, found: RankAgreement) -> Iterator[Block]:

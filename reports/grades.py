@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.battles import Grades
+from venire.arena.battles import GOLD, Grades
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
 from venire.ratings.data.clustered import clustered_mean
@@ -21,7 +21,7 @@ from venire.ratings.diagnostics.corrected_accuracy import GraderErrors, correcte
 from venire.reports.graded_pairs import DIRECT, ECHO, REFERENCE, of_protocol
 from venire.reports.wording import estimand_text
 
-_FIRST = (REFERENCE, DIRECT)
+_FIRST = (GOLD, REFERENCE, DIRECT)
 """Protocols whose grades are nearest to the truth, in this order; others follow by name."""
 
 
@@ -255,7 +255,7 @@ class GradeBoard:
     def estimand(self, table: AccuracyTable) -> str:
         """What the intervals of a table are about."""
         unit = "answers" if self.cluster == "none" else self.cluster
-        return estimand_text(unit, "judges", len(table.judges))
+        return estimand_text(unit, "people" if table.protocol == GOLD else "judges", len(table.judges))
 
     def rows(self) -> list[dict[str, Any]]:
         """The grades as flat dicts, one for each protocol and model: `AccuracyRow` with its protocol, not rounded."""
@@ -310,7 +310,7 @@ def grade_board(
         level=level,
         cluster="instructions" if grades.clustered else "none",
         tables=tuple(_accuracy_table(grades, name, level) for name in asked),
-        graders=tuple(_grader(grades, code) for code in range(len(grades.judges))),
+        graders=tuple(_grader(grades, code) for code, one in enumerate(grades.protocols) if one != GOLD),
         notes=tuple(notes),
         echo=_echo_table(grades, level) if ECHO in grades.protocols else None,
     )

@@ -27,6 +27,13 @@ insert into gold select n.id, c.id, any_value(s.label), $batch from staged_gold 
   join model m on m.name = s.model join instruction i on i.external_id = s.instruction join completion c on c.model = m.id and c.instruction = i.id and c.sample = 1 and c.variant = ''
   where not exists (select 1 from gold g where g.annotator = n.id and g.completion = c.id) group by n.id, c.id;
 
+-- name: gold_labels
+-- What people said of single answers, in the columns of `grades`; numbers of annotators are below 0, where no respondent's are.
+select -g.annotator respondent, c.instruction, c.model, 1::integer repeat, 0::tinyint status, g.label, (-1)::tinyint truth from gold g join completion c on c.id = g.completion;
+
+-- name: gold_annotators
+select -id, name from annotator where id in (select annotator from gold) order by id;
+
 -- name: gold_groups
 -- Groups with gold labels, and how many.
 select p.name, p.origin, count(*) from gold g join annotator n on n.id = g.annotator join people p on p.id = n.people group by all order by 1;

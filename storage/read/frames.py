@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from venire.arena.battles import Ballots, Battles, Grades
+from venire.arena.battles import GOLD, Ballots, Battles, Grades
 from venire.arena.records import Origin
 from venire.storage.plans.trial_states import TrialStates, respondents, trial_states
 from venire.storage.store.store import Store
@@ -259,6 +259,8 @@ def grades(
     """What some judges said of single completions in some campaigns, each verdict once; rows in an order of names.
 
     Of `others` only what they said of `models` is taken. Of a judge that is given under two names, the first counts.
+    Where people labelled every answer that these judges were asked about, their labels are the last rows, of judges
+    under `GOLD`; else labels are the `truth` of these answers alone.
     """
     rows = {row.respondent: row for row in reversed([*judges, *others])}
     found = store.arrays(
@@ -268,22 +270,28 @@ def grades(
         others=[row.respondent for row in others],
         models=list(models),
     )
-    columns = {name: _plain(column) for name, column in found.items()}
-    names, model = _encode(columns["model"], dict(store.read("model_names")))
+    model_names: dict[int, str] = dict(store.read("model_names"))
+    columns = _with_gold(store, {name: _plain(column) for name, column in found.items()}, model_names, models)
+    names, model = _encode(columns["model"], model_names)
+    people: dict[int, str] = dict(store.read("gold_annotators"))
     # Judges of two campaigns may share a name: the protocol and the number tell them apart.
     numbers, number = np.unique(columns["respondent"], return_inverse=True)
-    asked = sorted(range(len(numbers)), key=lambda place: _judge_order(rows[int(numbers[place])]))
+    graders = [
+        (people[one], GOLD, "") if one < 0 else (rows[one].name, rows[one].protocol, rows[one].model)
+        for one in numbers.tolist()
+    ]
+    asked = sorted(range(len(numbers)), key=lambda code: (numbers[code] < 0, *graders[code][:2], numbers[code]))
     position = np.empty(len(numbers), dtype=np.int32)
     position[asked] = np.arange(len(numbers), dtype=np.int32)
     judge = position[number]
     instructions, instruction = _encode(columns["instruction"], dict(store.read("instruction_names")))
     categories: dict[str, str] = dict(store.read("instruction_categories"))
     order = np.lexsort([columns["repeat"], instruction, model, judge])
-    of_judges = [rows[int(numbers[place])] for place in asked]
+    judge_names, protocols, judge_models = zip(*(graders[code] for code in asked), strict=True) if asked else ((),) * 3
     return Grades(
         models=names,
-        judges=tuple(row.name for row in of_judges),
-        protocols=tuple(row.protocol for row in of_judges),
+        judges=tuple(judge_names),
+        protocols=tuple(protocols),
         instructions=instructions,
         categories=tuple(categories[name] for name in instructions),
         model=model[order],
@@ -293,19 +301,27 @@ def grades(
         status=columns["status"][order].astype(np.int8),
         label=columns["label"][order].astype(np.int8),
         truth=columns["truth"][order].astype(np.int8),
-        judge_models=tuple(row.model for row in of_judges),
+        judge_models=tuple(judge_models),
     )
 
 
-def _judge_order(row: JudgeRow) -> tuple[str, str, int]:
-    return row.name, row.protocol, row.respondent
+def _with_gold(
+    store: Store, graded: Mapping[str, NDArray[Any]], names: Mapping[int, str], models: Collection[str]
+) -> Mapping[str, NDArray[Any]]:
+    """Grades with the labels of people, of some models and of those graded, if they are of all answers graded."""
+    labels = {name: _plain(column) for name, column in store.arrays("gold_labels").items()}
+    answers = (one["model"].astype(np.int64) << 32 | one["instruction"] for one in (graded, labels))
+    if not len(labels["label"]) or not np.isin(*answers).all():
+        return graded
+    wanted = {*graded["model"].tolist(), *(number for number, name in names.items() if name in models)}
+    kept = np.isin(labels["model"], list(wanted))
+    return {name: np.concatenate([column, labels[name][kept]]) for name, column in graded.items()}
 
 
 def people(store: Store) -> tuple[PeopleRow, ...]:
     """The groups of people whose votes a store has, in the order they were first imported."""
-    return tuple(
-        PeopleRow(number, name, Origin(origin), *counts) for number, name, origin, *counts in store.read("people")
-    )
+    rows = (PeopleRow(number, name, Origin(origin), *counts) for number, name, origin, *counts in store.read("people"))
+    return tuple(row for row in rows if row.votes)
 
 
 def votes(store: Store, group: int) -> Battles:

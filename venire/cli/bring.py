@@ -159,10 +159,10 @@ def grades(
     mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the file."),
     as_json: bool = JSON,
 ) -> None:
-    """Import which answers are right: gold labels, by which accuracy is corrected for judges' errors.
+    """Import which answers are right: gold labels, by which accuracy is known, or corrected for judges' errors.
 
-    Of any of the answers that judges grade, drawn by chance; 5 right and 5 wrong ones at least. The same file twice
-    adds nothing.
+    Labels of all answers are the accuracy that ratings and judges are held against. Labels of some of those that judges
+    grade, drawn by chance, 5 right and 5 wrong ones at least, correct the judges. The same file twice adds nothing.
 
     Examples:
       venire import grades gold.csv --as experts --store first

@@ -316,3 +316,61 @@ def test_the_end_of_a_run_shows_the_grades(venire: Venire, write_campaign: Calla
     result = vn.run(path)
     assert result.board is not None
     assert result.board.grades is not None
+
+
+def labels(path: Path, store: Path, *, models: int = 6) -> Path:
+    """A file that labels the answers of so many models on all instructions, those first by name right most often."""
+    lines = path.with_name("instructions.jsonl").read_text(encoding="utf-8").splitlines()
+    items = [json.loads(line)["instruction_id"] for line in lines]
+    names = [row.model for row in vn.rate(store, campaign="paired", ridge=0.1).models]
+    rows = [
+        f"{item},{name},{int(code + number % 8 < 7)}"
+        for number, item in enumerate(items)
+        for code, name in enumerate(sorted(names)[:models])
+    ]
+    file = path.with_name("gold.csv")
+    file.write_text("\n".join(["instruction_id,model,correct", *rows]) + "\n", encoding="utf-8")
+    return file
+
+
+def test_labels_of_people_alone_are_the_accuracy_that_ratings_are_held_against(
+    venire: Venire, campaign: Callable[..., Path]
+) -> None:
+    path = campaign("paired", PAIRS, instructions=8)
+    store = path.with_suffix(".duckdb")
+    imported = venire("import", "grades", labels(path, path), "--as", "experts", "--store", store)
+    assert imported.code == 0, imported.err
+    board = venire("rate", path, "--ridge", "0.1", "--json").json()
+    (table,) = board["grades"]["accuracy"]
+    assert (table["protocol"], table["judges"], board["grades"]["judges"]) == ("gold", ["experts"], [])
+    assert table["estimand"] == "other instructions; this person only"
+    assert "gold" not in table
+    assert [row["model"] for row in table["models"]] == sorted(row["model"] for row in table["models"])
+    found = board["grades"]["rank_agreement"]
+    assert found["protocol"] == "gold"
+    judgments = {row["ratings"]: row["judgments"] for row in found["rows"]}
+    assert judgments["discriminative"] + judgments["non-discriminative"] == judgments["all pairs"] == 15 * 8
+    shown = venire("rate", path, "--ridge", "0.1").out
+    assert "Accuracy   gold   labels of people" in shown
+    assert "votes of 0" not in shown, "those who label and do not vote are no voters"
+
+
+def test_labels_of_every_graded_answer_are_the_truth_and_those_of_some_correct_the_judges(
+    venire: Venire, campaign: Callable[..., Path]
+) -> None:
+    campaign("graded", TRUTH + DIRECT, instructions=2, store=STORE)
+    path = campaign("paired", PAIRS, instructions=2, store=STORE)
+    store = path.with_name("shared.duckdb")
+
+    def protocols() -> list[str]:
+        found = vn.rate(store, campaign="paired", ridge=0.1).grades
+        assert found is not None
+        assert all((table.gold is None) == (table.protocol == "gold") for table in found.tables)
+        return [table.protocol for table in found.tables]
+
+    for models, expected in ((5, []), (6, ["gold"])):
+        gold = labels(path, store, models=models)
+        assert venire("import", "grades", gold, "--as", "experts", "--store", store).code == 0
+        assert protocols() == [*expected, "direct-reference", "direct"]
+    agreement = venire("rate", store, "--campaign", "paired", "--ridge", "0.1", "--json").json()["grades"]
+    assert [row["ratings"] for row in agreement["rank_agreement"]["rows"]][4:] == ["direct-reference", "direct"]

@@ -111,3 +111,8 @@ def test_nothing_kept_names_the_machine_that_made_it() -> None:
     for path in DEMO.iterdir():
         content = path.read_bytes()
         assert not [place for place in (b"/tmp/", b"/home/", b"/root", b"/Users/", b"/work") if place in content]
+
+
+def test_the_table_of_answers_is_the_demo_s(tmp_path: Path) -> None:
+    runpy.run_path(str(ROOT / "examples" / "make_demo.py"))["write_answers"](tmp_path / "answers.csv")
+    assert (tmp_path / "answers.csv").read_bytes() == (ROOT / "examples" / "answers.csv").read_bytes(), AGAIN

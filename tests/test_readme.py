@@ -94,6 +94,19 @@ def test_the_python_example_runs_and_its_store_answers_the_queries(
             assert store.execute(statement).fetchall(), f"nothing comes of {statement}"
 
 
+@pytest.mark.usefixtures("direct_judges")
+def test_the_front_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(ROOT / "examples" / "answers.csv", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    planned, ended = (text for name, text in FENCED.findall(read("README.md")) if name == "text")
+    words = ("judge", "answers.csv", "--judge")
+    asked = CliRunner().invoke(app, [*words, "openai:gpt-4.1-mini", "--budget", "2"]).output
+    assert [line for line in planned.splitlines() if line not in asked] == []
+    done = CliRunner().invoke(app, [*words, "simulated", "--yes"]).output
+    assert [line for line in ended.splitlines() if line.removesuffix("...") not in done] == []
+
+
 def test_the_board_shown_is_the_demo_s(demo: Path) -> None:
     shutil.copy(ROOT / "examples" / "demo" / "campaign.duckdb", demo)  # what a demo leaves: tests/test_examples.py
     result = CliRunner().invoke(app, ["run", str(demo / "campaign.toml"), "--yes"])

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from venire.arena.errors import InputError
 
@@ -128,6 +128,26 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 def _package(point: EntryPoint) -> str:
     return "venire" if point.dist is None else f"{point.dist.name} {point.dist.version}"
 
+
+# What a type checker accepts in Python: our own names, held to the lines below by a test. A name that a package adds is
+# accepted too when it is used, and is written `cast(Any, "NAME")` for a type checker.
+ProtocolName = Literal[
+    "two-stage",
+    "criteria",
+    "binary",
+    "direct",
+    "direct-reference",
+    "listwise",
+    "echo",
+    "five-point",
+    "generate",
+    "edit",
+    "recorded",
+]
+ProviderName = Literal["openai", "anthropic", "gemini", "litellm"]
+PolicyName = Literal[
+    "widest-gap", "banded-gap", "half-banded", "random", "all-pairs", "balanced", "near-tie", "information", "gap-error"
+]
 
 PROTOCOLS: Registry[Any] = Registry(
     "protocol",

@@ -17,7 +17,18 @@ from inspect import Parameter, Signature
 from operator import or_
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
@@ -66,6 +77,10 @@ class Declared:
     compared: Compared
     shapes: Shapes
     lane: LaneKey | None
+    python: str
+    """What it is called in Python."""
+    is_first: bool
+    """Whether Python may give it first, without its name."""
 
 
 class _Said(NamedTuple):
@@ -76,6 +91,8 @@ class _Said(NamedTuple):
     compared: Compared | None
     shapes: Shapes | None
     lane: LaneKey | None
+    python: str | None
+    is_first: bool
 
 
 def key(
@@ -86,14 +103,18 @@ def key(
     compared: Compared | None = None,
     shapes: Shapes | None = None,
     lane: LaneKey | None = None,
+    alias: str | None = None,
+    kw_only: bool = True,
     **field: Any,
 ) -> Any:
     """A key of a table: the values that are `accepted`, in words, and what else pydantic's `Field` takes.
 
     `shards`, `compared` and `shapes` are given where they are not those of the table, `lane` where it is one of a lane.
+    `alias` is its name in Python where the file's is that of one table of a list, and one that is not `kw_only` may
+    come first without its name. These two, `default` and `default_factory` are read by type checkers, by these names.
     """
     info: FieldInfo = Field(description=accepted, **field)
-    info.metadata.append(_Said(since, shards, compared, shapes, lane))
+    info.metadata.append(_Said(since, shards, compared, shapes, lane, alias, not kw_only))
     return info
 
 
@@ -102,14 +123,21 @@ def whole(low: int, high: int, *, since: int, **field: Any) -> Any:
     return key(f"a whole number from {low} to {high}", since=since, ge=low, le=high, **field)
 
 
-class Table(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+
+    @dataclass_transform(kw_only_default=True, field_specifiers=(key, whole, PrivateAttr))
+    class _Tables(ModelMetaclass):
+        """Of tables: so type checkers derive the constructor of each from its keys."""
+
+else:
+    _Tables = type(BaseModel)
+
+
+class Table(BaseModel, metaclass=_Tables):
     """A table of the campaign file, or the same written in Python: by keywords, with the file's own keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
-    python_names: ClassVar[Mapping[str, str]] = {}
-    """What a key may also be called in Python, where the file's name is that of one table of a list."""
-    positional: ClassVar[str | None] = None
-    """The key that Python may give first, without its name."""
     shards: ClassVar[Shards | None] = None
     """How shards divide the keys that do not say it themselves; None: every key does."""
     compared: ClassVar[Compared] = Compared.ALL
@@ -129,15 +157,14 @@ class Table(BaseModel):
     @classmethod
     def _shown(cls) -> Signature:
         """The signature for help and hovering: plain types and defaults, under the names of Python."""
-        called = {name: python for python, name in cls.python_names.items()}
         parameters = [
             Parameter(
-                called.get(name, name),
-                Parameter.POSITIONAL_OR_KEYWORD if name == cls.positional else Parameter.KEYWORD_ONLY,
+                about.python,
+                Parameter.POSITIONAL_OR_KEYWORD if about.is_first else Parameter.KEYWORD_ONLY,
                 default=Parameter.empty if field.is_required() else _shown_default(field),
                 annotation=_shown_type(field.annotation),
             )
-            for name, field in cls.model_fields.items()
+            for field, about in zip(cls.model_fields.values(), cls.declared.values(), strict=True)
         ]
         return Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
@@ -150,7 +177,8 @@ class Table(BaseModel):
                 f"{cls.__name__}.{name}: declare by `key` since when there is it, and what shards have of it"
             )
         compared = cls.compared if said.compared is None else said.compared
-        return Declared(said.since, shards, compared, said.shapes or cls.shapes, said.lane)
+        shapes, python = said.shapes or cls.shapes, said.python or name
+        return Declared(said.since, shards, compared, shapes, said.lane, python, said.is_first)
 
     @classmethod
     def keys_of(cls, *lane: LaneKey) -> tuple[str, ...]:
@@ -161,16 +189,15 @@ class Table(BaseModel):
         """Check one table that is written in Python. Raises InputError with a line for each thing that is wrong."""
         if first:
             keys = {**_positional(type(self), first, keys), **keys}
-        given = {self.python_names.get(name, name): _as_written(value) for name, value in keys.items()}
+        names = {about.python: name for name, about in self.declared.items()}
+        given = {names.get(name, name): _as_written(value) for name, value in keys.items()}
         try:
             super().__init__(**given)
         except ValidationError as error:
             raise InputError(lines(type(self).__name__, given, found_problems(error, type(self)))) from None
         self._given = given
 
-    # The mark lets pydantic build nested tables without this constructor: a file is checked as a whole. Each table
-    # declares the constructor again for type checkers, which would otherwise derive one from its fields that accepts
-    # no float for a Decimal and no plural.
+    # The mark lets pydantic build nested tables without this constructor: a file is checked as a whole.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @property
@@ -181,12 +208,12 @@ class Table(BaseModel):
 
 def _positional(table: type[Table], values: tuple[Any, ...], keys: Mapping[str, Any]) -> dict[str, Any]:
     """The key that was given without its name. Raises InputError for any other, and for one that is given twice."""
-    if table.positional is None or len(values) > 1:
-        name = "all keys" if table.positional is None else f"all keys but {table.positional}"
-        raise InputError(f"{table.__name__}: write {name} with their names, as NAME=VALUE")
-    if table.positional in keys:
-        raise InputError(f"{table.__name__}: {table.positional} is given twice: once without and once with its name")
-    return {table.positional: values[0]}
+    first = [name for name, about in table.declared.items() if about.is_first]
+    if len(values) > len(first):
+        raise InputError(f"{table.__name__}: write {'all others' if first else 'all keys'} with their names: KEY=VALUE")
+    if not keys.keys().isdisjoint(first):
+        raise InputError(f"{table.__name__}: {first[0]} is given twice, once without its name")
+    return dict(zip(first, values, strict=False))
 
 
 def _shown_type(annotation: Any) -> Any:

@@ -51,7 +51,7 @@ from venire.configs.schema import (
     RespondentTable,
 )
 from venire.configs.settings import canonical_settings, editing_settings, generation_settings, plain_number
-from venire.configs.values import needless_matchups
+from venire.configs.values import FilePath, Number, needless_matchups
 
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
@@ -274,7 +274,7 @@ def _with_prompts(path: Path, number: int, editor: Editor) -> Editor:
     return editor.model_copy(update={"prompts": texts})
 
 
-def _digest(path: Path, place: Place, name: str) -> str:
+def _digest(path: Path, place: Place, name: FilePath) -> str:
     """Digest of a file that the campaign file names, 16 bytes in hexadecimal digits: other content is another judge."""
     try:
         with (path.absolute().parent / name).open("rb") as file:
@@ -283,7 +283,7 @@ def _digest(path: Path, place: Place, name: str) -> str:
         raise InputError(f"{path}: {key_path(place)}: cannot read {name}: {error.strerror}") from None
 
 
-def _text(path: Path, place: Place, name: str) -> str:
+def _text(path: Path, place: Place, name: FilePath) -> str:
     """The text of a file that the campaign file names."""
     try:
         return (path.absolute().parent / name).read_bytes().decode("utf-8-sig")
@@ -292,7 +292,7 @@ def _text(path: Path, place: Place, name: str) -> str:
         raise InputError(f"{path}: {key_path(place)}: cannot read {name}: {why}") from None
 
 
-def _examples(path: Path, place: Place, name: str) -> str:
+def _examples(path: Path, place: Place, name: FilePath) -> str:
     """Few-shot examples as a JSON list of objects with `user` and `assistant`; one such object a line in the file."""
     found = []
     for number, line in enumerate(_text(path, place, name).split("\n"), start=1):
@@ -368,10 +368,10 @@ def _judge(table: Judge, recorded: Recorded | None) -> JudgeSettings:
     options |= {"best": str(table.best)} if table.best is not None else {}
     if table.too_long != "error":  # what is sent depends on it then, and on the context
         options |= {"too_long": table.too_long, "context": str(table.context)}
-    options |= {"examples": table.examples} if table.examples is not None else {}
-    options |= {f"prompt.{name}": text for name, text in table.prompts.items()}
+    options |= {"examples": str(table.examples)} if table.examples is not None else {}
+    options |= {f"prompt.{name}": str(text) for name, text in table.prompts.items()}
     options |= {"dialect": table.dialect} if table.dialect is not None else {}
-    options |= {"recorded": table.recorded} if table.recorded is not None else {}
+    options |= {"recorded": str(table.recorded)} if table.recorded is not None else {}
     options |= {"map": json.dumps(table.map, sort_keys=True, ensure_ascii=False)} if table.map else {}
     return replace(_respondent(table, table.protocol, options), recorded=recorded)
 
@@ -381,13 +381,13 @@ def _contestant(table: Contestant) -> JudgeSettings:
 
 
 def _editor(table: Editor) -> JudgeSettings:
-    return _respondent(table, EDIT, {f"prompt.{name}": text for name, text in table.prompts.items()})
+    return _respondent(table, EDIT, {f"prompt.{name}": str(text) for name, text in table.prompts.items()})
 
 
 def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str]) -> JudgeSettings:
     found = {**options, "max_tokens": str(table.max_tokens)}
     if table.temperature is not None and table.provider != "replay":  # whatever it was
-        found["temperature"] = plain_number(table.temperature)
+        found["temperature"] = plain_number(Decimal(table.temperature))
     if table.system is not None:
         found["system"] = table.system
     return JudgeSettings(
@@ -454,6 +454,6 @@ def _price(table: Price) -> TokenPrice:
     return TokenPrice(_nano(table.input), _nano(table.output), cached, written)
 
 
-def _nano(dollars: Decimal) -> int:
+def _nano(dollars: Number) -> int:
     """Dollars as whole nano-dollars; exact, since the schema takes at most nine decimals."""
-    return int(dollars.scaleb(9)) if dollars else 0
+    return int(Decimal(dollars).scaleb(9)) if dollars else 0

@@ -6,15 +6,14 @@ than one key are in `checks`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, create_model, model_validator
 
 from venire.arena.budgets import UNITS, BudgetUnit, Shards
 from venire.arena.records import RECORDED
-from venire.arena.registry import POLICIES, PROVIDERS
+from venire.arena.registry import POLICIES, PROVIDERS, PolicyName, ProtocolName, ProviderName
 from venire.configs.fields import Compared, LaneKey, Shapes, Table, key, whole
 from venire.configs.short_names import written_out
 from venire.configs.values import (
@@ -24,6 +23,7 @@ from venire.configs.values import (
     Address,
     Band,
     Elo,
+    FilePath,
     Fraction,
     Headers,
     Indifference,
@@ -31,11 +31,13 @@ from venire.configs.values import (
     Long,
     Models,
     Money,
+    Named,
     Number,
     OneOf,
     Points,
     Proxy,
     Seconds,
+    Several,
     Share,
     Skew,
     Temperature,
@@ -51,10 +53,6 @@ from venire.configs.values import (
 class Price(Table):
     """What tokens cost, in US dollars per million."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     shards = Shards.WHOLE
     input: Money = key(MONEY, since=0)
     output: Money = key(MONEY, since=0)
@@ -62,7 +60,14 @@ class Price(Table):
     written: Money | None = key(MONEY, since=2, default=None)
 
 
-_Provider = Annotated[str, OneOf(PROVIDERS, also=("replay",))]
+if TYPE_CHECKING:
+    _Provider = ProviderName | Literal["replay"]
+    _Policy = PolicyName | Literal["recorded"]
+    _Protocol = ProtocolName
+else:
+    _Provider = Annotated[str, OneOf(PROVIDERS, also=("replay",))]
+    _Policy = Annotated[str, OneOf(POLICIES, also=(RECORDED,), lead="one of ")]
+    _Protocol = Text
 _URL = "an http or https URL, such as https://api.openai.com/v1"
 _URL_OR_REPLICAS = f"{_URL}, or ray://NAME for replicas in a Ray cluster"
 _TEMPERATURE = 'a number from 0 to 2 with at most 9 decimals, or "default" for leaving it to the model'
@@ -77,10 +82,6 @@ _PRICE = "a table such as { input = 0.15, output = 0.60 }"
 
 class Fallback(Table):
     """One `[[judge.fallback]]`: where else the same model is reached."""
-
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
 
     shards = Shards.WHOLE
     provider: _Provider | None = key(None, since=1, default=None)
@@ -102,16 +103,15 @@ class RespondentTable(Table):
 
     shards = Shards.WHOLE
     shapes = Shapes.NONE  # beside these, the respondent key says who a judge is
-    positional: ClassVar[str] = "model"
     name: Text | None = key(TEXT, since=0, default=None, shapes=Shapes.ALL)
-    model: Text = key(TEXT, since=0, lane=LaneKey.IDENTITY)
+    model: Text = key(TEXT, since=0, lane=LaneKey.IDENTITY, kw_only=False)
     provider: _Provider = key(None, since=0, default="openai", lane=LaneKey.IDENTITY)
     base_url: Address | None = key(_URL, since=0, default=None, lane=LaneKey.IDENTITY)
     key_variable: Variable | None = key(_VARIABLE, since=0, default=None, lane=LaneKey.IDENTITY)
     key_variables: Variables | None = key(
         "a list of at least two names of environment variables, each once", since=1, default=None, lane=LaneKey.IDENTITY
     )
-    fallback: list[Fallback] = key(
+    fallback: Several[Fallback] = key(
         "[[...fallback]] tables, with double brackets", since=1, default=[], lane=LaneKey.IDENTITY
     )
     temperature: Temperature = key(_TEMPERATURE, since=0, default=Decimal(0))
@@ -170,23 +170,19 @@ class RespondentTable(Table):
 class Judge(RespondentTable):
     """One `[[judge]]`."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     base_url: Address | None = key(_URL_OR_REPLICAS, since=0, default=None, lane=LaneKey.IDENTITY)
-    protocol: Text = key('the name of a protocol, such as "two-stage"', since=0, default="two-stage")
+    protocol: _Protocol = key('the name of a protocol, such as "two-stage"', since=0, default="two-stage")
     repair: bool = key(_FLAG, since=0, default=True)
     logprobs: bool = key(_FLAG, since=1, default=False)
     best: int | None = whole(1, 1000, since=1, default=None)
     too_long: Literal["error", "truncate-both", "middle"] = key(
         '"error", "truncate-both" or "middle"', since=1, default="error"
     )
-    examples: Text | None = key(PATH, since=1, default=None)
-    options: dict[str, str] = key('a table of texts, such as { points = "5" }', since=1, default={})
-    prompts: dict[str, Text] = key('a table of files, such as { reasons = "reasons.txt" }', since=1, default={})
-    recorded: Text | None = key(PATH, since=1, default=None, shapes=Shapes.ALL)
-    map: dict[str, Text] = key(
+    examples: FilePath | None = key(PATH, since=1, default=None)
+    options: Named[str] = key('a table of texts, such as { points = "5" }', since=1, default={})
+    prompts: Named[FilePath] = key('a table of files, such as { reasons = "reasons.txt" }', since=1, default={})
+    recorded: FilePath | None = key(PATH, since=1, default=None, shapes=Shapes.ALL)
+    map: Named[Text] = key(
         'a table of column names, such as { verdict = "winner" }', since=1, default={}, shapes=Shapes.ALL
     )
     dialect: Text | None = key('the name of a dialect, such as "mt-bench"', since=1, default=None)
@@ -203,10 +199,6 @@ class Judge(RespondentTable):
 class Contestant(RespondentTable):
     """One `[[contestant]]`: a model that writes completions."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     temperature: Temperature = key(_TEMPERATURE, since=3, default=None)
     max_tokens: int = whole(1, 10_000_000, since=3, default=2048)
     samples: int = whole(1, 10_000, since=3, default=1)
@@ -215,30 +207,18 @@ class Contestant(RespondentTable):
 class Editor(RespondentTable):
     """One `[[editor]]`: a model that writes edited copies of completions, under the name of the edit."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     name: Text = key('the name of the edit, such as "echo"', since=4, shapes=Shapes.ALL)
     max_tokens: int = whole(1, 10_000_000, since=4, default=4096)
-    prompts: dict[str, Text] = key('a table of files, such as { edit = "edit.txt" }', since=4, default={})
+    prompts: Named[FilePath] = key('a table of files, such as { edit = "edit.txt" }', since=4, default={})
 
 
 class ColumnNames(Table):
     """Our column names to the files' own, by kind of file."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     shards = Shards.WHOLE
-    instructions: dict[str, Text] = key(
-        'a table of column names, such as { instruction = "prompt" }', since=0, default={}
-    )
-    completions: dict[str, Text] = key(
-        'a table of column names, such as { completion = "output" }', since=0, default={}
-    )
-    elo: dict[str, Text] = key('a table of column names, such as { elo = "arena_elo" }', since=0, default={})
+    instructions: Named[Text] = key('a table of column names, such as { instruction = "prompt" }', since=0, default={})
+    completions: Named[Text] = key('a table of column names, such as { completion = "output" }', since=0, default={})
+    elo: Named[Text] = key('a table of column names, such as { elo = "arena_elo" }', since=0, default={})
 
 
 _EDITED = Compared.JUDGING | Compared.EDITING
@@ -247,23 +227,18 @@ _EDITED = Compared.JUDGING | Compared.EDITING
 class Data(Table):
     """`[data]`: the files to read before planning."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     shards = Shards.WHOLE
     compared = Compared.JUDGING
-    instructions: Text | None = key(PATH, since=0, default=None, compared=Compared.ALL)
-    completions: Text | None = key(PATH, since=0, default=None, compared=_EDITED)
-    elo: Text | None = key(PATH, since=0, default=None)
+    instructions: FilePath | None = key(PATH, since=0, default=None, compared=Compared.ALL)
+    completions: FilePath | None = key(PATH, since=0, default=None, compared=_EDITED)
+    elo: FilePath | None = key(PATH, since=0, default=None)
     models: Models | None = key(
         "a list of at least two model names, each once", since=0, default=None, compared=_EDITED
     )
     map: ColumnNames = key("tables instructions, completions, elo", since=0, default_factory=ColumnNames)
-    families: dict[str, Text] = key("a table from model to family", since=0, default={}, shapes=Shapes.NONE)
+    families: Named[Text] = key("a table from model to family", since=0, default={}, shapes=Shapes.NONE)
 
 
-_Policy = Annotated[str, OneOf(POLICIES, also=(RECORDED,), lead="one of ")]
 _POINTS = "a number of Elo points above 0 and at most 100000"
 
 
@@ -292,19 +267,11 @@ class PhaseTable(Table):
 class Phase(PhaseTable):
     """The same with a name that distinguishes it from other phases."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     name: Text = key(TEXT, since=1, shapes=Shapes.NONE)
 
 
 class Stop(Table):
     """`[plan.stop]`: when enough is known, whichever comes first."""
-
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
 
     shards = Shards.WHOLE
     battles: int | None = whole(1, 1_000_000_000, since=1, default=None)
@@ -318,23 +285,20 @@ class Stop(Table):
 class Plan(PhaseTable):
     """`[plan]`: which matchups or battles are judged, on which instructions, in which phases and until when."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     compared = Compared.JUDGING
-    python_names: ClassVar[Mapping[str, str]] = {"phases": "phase"}
     instructions: int | None = whole(1, 1_000_000_000, since=0, default=None, compared=Compared.ALL)
     repeats: int = whole(1, 10_000, since=0, default=1)
     orders: Literal["both", "random"] = key('"both" or "random"', since=1, default="both")
     variants: Variants = key('a list of names of edits, each once, such as ["echo"]', since=4, default=[])
     stop: Stop = key("a [plan.stop] table", since=1, default_factory=Stop, shapes=Shapes.NONE)
-    phase: list[Phase] = key("[[plan.phase]] tables, with double brackets", since=1, default=[], shapes=Shapes.NONE)
+    phase: Several[Phase] = key(
+        "[[plan.phase]] tables, with double brackets", since=1, default=[], shapes=Shapes.NONE, alias="phases"
+    )
 
 
 def _limit(unit: BudgetUnit) -> tuple[Any, Any]:
     """Type and key of a limit, as its unit declares them."""
-    declared: dict[str, Any] = {"since": unit.since, "default": None, "shards": unit.shards}
+    declared: Named[Any] = {"since": unit.since, "default": None, "shards": unit.shards}
     if not unit.of:
         return int | None, whole(unit.low, unit.high, **declared)
     number = Annotated[Number, AfterValidator(between(unit.low, unit.high))]
@@ -342,7 +306,12 @@ def _limit(unit: BudgetUnit) -> tuple[Any, Any]:
 
 
 if TYPE_CHECKING:
-    _Limits = Table
+
+    class _Limits(Table):
+        calls: int | None = key(None, since=0, default=None)
+        money: Number | None = key(None, since=0, default=None)
+        tokens: int | None = key(None, since=0, default=None)
+
 else:
     _Limits = create_model("_Limits", __base__=Table, **{name: _limit(unit) for name, unit in UNITS.items()})
 
@@ -350,21 +319,13 @@ else:
 class BudgetLimits(_Limits):
     """Limits of a campaign, of a judge or of a model."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
 
 class Budget(BudgetLimits):
     """`[budget]`: limits of the whole campaign, of judges and models in it, and of generating completions."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     shards = Shards.WHOLE
-    judge: dict[str, BudgetLimits] = key("tables of limits by the name of a judge", since=1, default={})
-    model: dict[str, BudgetLimits] = key("tables of limits by model", since=1, default={})
+    judge: Named[BudgetLimits] = key("tables of limits by the name of a judge", since=1, default={})
+    model: Named[BudgetLimits] = key("tables of limits by model", since=1, default={})
     generation: BudgetLimits = key(
         "a table of limits", since=3, default_factory=BudgetLimits, compared=Compared.NOWHERE
     )
@@ -372,10 +333,6 @@ class Budget(BudgetLimits):
 
 class Quality(Table):
     """`[quality]`: what is asked of every judge's verdicts, and when a judge is asked no more."""
-
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
 
     shards = Shards.WHOLE
     readable: Share | None = key(_SHARE, since=1, default=None)
@@ -386,26 +343,29 @@ class Quality(Table):
 class Campaign(Table):
     """The whole file: what to judge, by whom, in which plan and for how much."""
 
-    if TYPE_CHECKING:  # see Table
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
     shards = Shards.WHOLE
-    python_names: ClassVar[Mapping[str, str]] = {"judges": "judge", "contestants": "contestant", "editors": "editor"}
     name: Text | None = key(TEXT, since=0, default=None, compared=Compared.JUDGING)
     seed: int = whole(0, 2**63 - 1, since=0, default=0)
-    store: Text | None = key(PATH, since=0, default=None, compared=Compared.JUDGING, shapes=Shapes.NONE)
+    store: FilePath | None = key(PATH, since=0, default=None, compared=Compared.JUDGING, shapes=Shapes.NONE)
     durability: Literal["normal", "strict"] = key('"normal" or "strict"', since=1, default="normal", shapes=Shapes.NONE)
     data: Data = key("a [data] table", since=0, default_factory=Data)
     plan: Plan = key("a [plan] table", since=0, default_factory=Plan)
-    judge: list[Judge] = key(
-        "one or more [[judge]] tables, with double brackets", since=0, default=[], compared=Compared.JUDGING
+    judge: Several[Judge] = key(
+        "one or more [[judge]] tables, with double brackets",
+        since=0,
+        default=[],
+        compared=Compared.JUDGING,
+        alias="judges",
     )
-    contestant: list[Contestant] = key(
-        "[[contestant]] tables, with double brackets", since=3, default=[], compared=Compared.GENERATION
+    contestant: Several[Contestant] = key(
+        "[[contestant]] tables, with double brackets",
+        since=3,
+        default=[],
+        compared=Compared.GENERATION,
+        alias="contestants",
     )
-    editor: list[Editor] = key(
-        "[[editor]] tables, with double brackets", since=4, default=[], compared=Compared.EDITING
+    editor: Several[Editor] = key(
+        "[[editor]] tables, with double brackets", since=4, default=[], compared=Compared.EDITING, alias="editors"
     )
     budget: Budget = key(
         "a [budget] table", since=0, default_factory=Budget, compared=Compared.JUDGING, shapes=Shapes.NONE

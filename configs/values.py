@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -15,6 +16,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES
+
+_Value = TypeVar("_Value")
 
 _MAX_MONEY = 10**9
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -186,10 +189,24 @@ def _distinct(values: list[str]) -> list[str]:
 
 
 Text = Annotated[str, AfterValidator(_text)]
-Number = Annotated[Decimal, BeforeValidator(_number)]
+
+# In Python more may be written than is kept, and type checkers are shown what may be written.
+if TYPE_CHECKING:
+    FilePath = str | Path
+    Named = Mapping[str, _Value]
+    Number = float | Decimal
+    Several = Sequence
+    _Temperature = Number | Literal["default"] | None
+else:
+    FilePath = Text
+    Named = dict[str, _Value]
+    Number = Annotated[Decimal, BeforeValidator(_number)]
+    Several = list
+    _Temperature = Decimal | None
+
 Money = Annotated[Number, AfterValidator(between(0, _MAX_MONEY))]
 Temperature = Annotated[
-    Decimal | None,
+    _Temperature,
     AfterValidator(lambda v: v if v is None else between(0, 2)(v)),
     BeforeValidator(_temperature),
 ]
@@ -199,17 +216,17 @@ Long = Annotated[Number, AfterValidator(between(0, 2_592_000)), AfterValidator(_
 Points = Annotated[Number, AfterValidator(between(0, 100_000)), AfterValidator(_positive)]
 Indifference = Annotated[Number, AfterValidator(between(0, 100_000))]
 Level = Annotated[Number, AfterValidator(_level)]
-Band = Annotated[list[Points], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
+Band = Annotated[Several[Points], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 Skew = Annotated[Number, AfterValidator(between(0, 60))]
 Fraction = Annotated[Number, AfterValidator(between(0, 1))]
 Share = Annotated[Number, AfterValidator(between(0, 1)), AfterValidator(_positive)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Address = Annotated[str, AfterValidator(_address)]
-Variables = Annotated[list[Variable], Field(min_length=2), AfterValidator(_distinct)]
+Variables = Annotated[Several[Variable], Field(min_length=2), AfterValidator(_distinct)]
 Proxy = Annotated[str, AfterValidator(_proxy)]
-Headers = Annotated[dict[str, str], AfterValidator(_headers)]
-Models = Annotated[list[Text], Field(min_length=2), AfterValidator(_distinct)]
-Variants = Annotated[list[Text], AfterValidator(_distinct)]
+Headers = Annotated[Named[str], AfterValidator(_headers)]
+Models = Annotated[Several[Text], Field(min_length=2), AfterValidator(_distinct)]
+Variants = Annotated[Several[Text], AfterValidator(_distinct)]
 
 TEXT = "a text of at least one character"
 PATH = "the path of a file, relative to the campaign file"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, cast
 
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
@@ -173,7 +174,7 @@ def _judge(name: str, protocol: str | None) -> Judge:
         if (vendor := selling_vendor(name)) is None:
             raise InputError(f"--judge {name}: its address is {missing_address(name)}")
         model = f"{vendor}:{name}"
-    return Judge(model=model) if protocol is None else Judge(model=model, protocol=protocol)
+    return Judge(model=model) if protocol is None else Judge(model=model, protocol=cast(Any, protocol))
 
 
 def _with_models(text: str, models: Sequence[str]) -> str:

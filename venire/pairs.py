@@ -283,7 +283,7 @@ def _refuse_foreign(store: Path) -> None:
 
 def _campaign(store: Path, judges: Sequence[Judge], budget: Budget | float | Decimal | None) -> CampaignSettings:
     """A campaign of two models, whose completions are the two sides of each pair."""
-    limits = budget if isinstance(budget, Budget) else Budget(**({} if budget is None else {"money": budget}))
+    limits = budget if isinstance(budget, Budget) else Budget() if budget is None else Budget(money=budget)
     campaign = Campaign(
         name=_NAME,
         store=store,

@@ -60,9 +60,8 @@ def test_a_key_without_its_edition_or_a_rule_for_shards_is_refused_when_it_is_de
 @pytest.mark.parametrize("table", TABLES)
 def test_the_signature_of_a_table_is_what_a_user_writes(table: type[Table]) -> None:
     shown = inspect.signature(table)
-    called = {name: python for python, name in table.python_names.items()}
-    first = sorted(table.model_fields, key=lambda name: name != table.positional)
-    assert list(shown.parameters) == [called.get(name, name) for name in first]
+    first = sorted(table.declared.values(), key=lambda about: not about.is_first)
+    assert list(shown.parameters) == [about.python for about in first]
     assert not re.search("Annotated|Said|FieldInfo|Decimal|<", str(shown))
 
 

@@ -208,7 +208,7 @@ def test_a_campaign_in_python_is_the_one_of_a_file_with_the_same_keys(tmp_path: 
             r"judge\[1\].concurrency .judge .x..: found 0",
         ),
         (lambda: resolve(vn.Campaign(name="x")), "judge: missing"),
-        (lambda: resolve(vn.Campaign(judges=[vn.Judge(model="x")])), "models do without"),
+        (lambda: resolve(vn.Campaign(judges=[vn.Judge(model="x")])), "write its vendor before it"),
         (lambda: vn.plan("nowhere.toml"), "no such campaign file"),
     ],
 )

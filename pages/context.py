@@ -66,6 +66,8 @@ class PageContext:
     """Keeps the store open for longer than the page takes."""
     votable: bool = False
     """Whether people may vote on this server."""
+    follows: bool = False
+    """Whether pages at rest are told of a run that begins."""
 
     def memo(self, name: str, read: Callable[[], T], seconds: float = 0.0) -> T:
         """What `read` brings: the same again while nothing was committed, or for so many seconds of a run."""
@@ -94,6 +96,7 @@ class PageContext:
             "campaigns": self.campaigns,
             "live": self.live,
             "votable": self.votable,
+            "follows": self.follows or self.live is not None,
             "token": self.token,
             "as_of": None if made_at is None else made_at.strftime("%H:%M:%S"),
             "is_current": self.table.is_current,

@@ -36,6 +36,16 @@ async def whole(reading: Awaitable[_Read]) -> _Read:
         raise web.HTTPBadRequest(reason="The body is not what the head of the request says") from None
 
 
+async def small_body(request: web.Request, most: int) -> bytes | None:
+    """The body of a request; None of one that is longer, which is read no further than that."""
+    body = bytearray()
+    async for part in request.content.iter_chunked(most):
+        body += part
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
 def app_runner(
     app: web.Application, shutdown_seconds: float, logger: Logger | None = None, **how: Any
 ) -> web.AppRunner:

@@ -214,28 +214,35 @@ class CampaignRun:
         """Answer the queries of other processes until the stack is left, and serve pages where that was asked for."""
         guard = self.host.guard
         pages = None if guard is None else self._pages(guard, pulse, stop)
-        await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), self.wishes.warn, pages))
+        answers = self._answers(pulse, door, lambda: self._pages(None, pulse, stop))
+        await stack.enter_async_context(serve(self.store.path, answers, self.wishes.warn, pages))
         if guard is not None:
             pulse.page = guard.address.url(guard.port)
             if self.host.announce is not None:
                 self.host.announce(guard.link())
 
-    def _answers(self, pulse: Pulse, door: _Door) -> Answers:
-        """The queries that other processes may make while a campaign runs."""
+    def _answers(self, pulse: Pulse, door: _Door, pages: Callable[[], Pages]) -> Answers:
+        """The queries that other processes may make while a campaign runs, and the pages that they may pass on."""
 
         def sql(text: str, most: int, given_up: threading.Event) -> Selected:
             return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
 
-        return Answers(pulse, lambda: status_document(self.store), sql, door.hold)
+        return Answers(pulse, lambda: status_document(self.store), sql, door.hold, pages)
 
-    def _pages(self, guard: Guard, pulse: Pulse, stop: StopRequest) -> Pages:
-        """The pages of this run. Raises InputError without the packages that they need."""
+    def _pages(self, guard: Guard | None, pulse: Pulse, stop: StopRequest) -> Pages:
+        """The pages of this run; without a guard for its socket alone.
+
+        Raises InputError without the packages that they need.
+        """
+        from venire.live.guard import DoorAddress, Guard
         from venire.live.library import Library
         from venire.live.page_maker import Live, refuse_without_packages
         from venire.live.pages import Pages
 
         refuse_without_packages()
-        return Pages(Library.of_run(self.store), guard, Live(pulse.whole_document, stop.request))
+        return Pages(
+            Library.of_run(self.store), guard or Guard(DoorAddress()), Live(pulse.whole_document, stop.request)
+        )
 
     def _refuse_to_detach(self) -> None:
         """Refuse to leave batches behind with a provider that ends with this run."""

@@ -27,6 +27,8 @@
       part.replaceWith(adopted);
       [...adopted.querySelectorAll(".scroll")].forEach((one, place) => { one.scrollLeft = scrolled[place] || 0; });
     }
+    // A picture that a run was to draw which has ended is drawn by the server that shows its store now.
+    for (const picture of document.querySelectorAll("img")) if (picture.complete && !picture.naturalWidth) picture.src = picture.src;
   };
 
   let asking = false;
@@ -43,23 +45,35 @@
     }
   };
 
+  // The stream of a hidden tab is closed: a browser has six connections to a server, for all tabs together.
   const follow = (address) => {
-    const events = new EventSource(address);
-    let ended = false;
     const moves = document.querySelector("[data-live][id]");
-    events.addEventListener("changed", () => { say(""); if (moves && !document.hidden) refresh(); });
-    events.addEventListener("ended", (event) => {
-      ended = true;
-      events.close();
-      if (moves) refresh();
-      const badge = document.getElementById("running");
-      if (badge) { badge.textContent = "ended"; badge.className = "badge"; }
-      say(`The run has ended (${JSON.parse(event.data).ending || "it says no reason"}). The page shows its last state.`);
+    const badge = document.getElementById("running");
+    const mark = (words) => { if (badge) { badge.textContent = words; badge.className = words === "running" ? "badge on" : "badge"; } };
+    let events = null;
+    let over = false;
+    const begin = () => {
+      if (events || over) return;
+      events = new EventSource(address);
+      events.addEventListener("changed", () => { say(""); mark("running"); if (moves) refresh(); });
+      events.addEventListener("ended", (event) => {
+        const { ending, follows } = JSON.parse(event.data);
+        if (!follows) { over = true; events.close(); }
+        else if (!badge || badge.textContent !== "running") { say(""); return; }
+        if (moves) refresh();
+        mark("ended");
+        say(`The run has ended (${ending || "it says no reason"}). The page shows its last state${follows ? ", and follows the next run" : ""}.`);
+      });
+      events.addEventListener("error", () => {
+        if (!over) say(`No answer since ${time()}: the run has ended or was stopped, or the connection is lost. Trying again.`);
+      });
+    };
+    const pause = () => { if (events) events.close(); events = null; };
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) pause();
+      else if (!over) { begin(); if (moves) refresh(); }
     });
-    events.addEventListener("error", () => {
-      if (!ended) say(`The run does not answer since ${time()}: it has ended, was stopped, or the connection is lost. Trying again.`);
-    });
-    document.addEventListener("visibilitychange", () => { if (moves && !document.hidden && !ended) refresh(); });
+    if (!document.hidden) begin();
   };
   if (main.dataset.events) follow(main.dataset.events);
 

@@ -16,25 +16,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError
+
+_YIELD_SECONDS = 10.0
+"""How long a process that only shows a store has to give it up when another asks for it."""
+
+_RETRY_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLock:
-    """A held lock; `release` gives it up and removes its file."""
+    """A held lock; `release` gives it up and removes its file. Its file names the owner in `size` bytes."""
 
     path: Path
     descriptor: int
+    size: int
 
     @classmethod
     def acquire(cls, store: Path, *, shows: bool = False) -> StoreLock:
-        """Take the lock of a store; `shows`: to show it on pages, as the message to others says.
+        """Take the lock of a store; `shows`: to show it on pages, and to give it up when another process asks for it.
 
-        Raises StoreHeldError naming the process, host and time when another process has it, and InputError where the
-        lock cannot be written or is a symbolic link.
+        Of another process that only shows the store it is asked for, and waited for. Raises StoreHeldError naming the
+        process, host and time when another process has it, and InputError where the lock cannot be written or is a
+        symbolic link.
         """
-        path = _lock_path(store)
+        path, until = _lock_path(store), 0.0
         while True:
             try:
                 descriptor = open_beside(path, os.O_RDWR | os.O_CREAT)
@@ -44,16 +53,25 @@ class StoreLock:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 holder = os.pread(descriptor, 4096, 0)
+                if _yields(holder) and not holder.endswith(b" "):  # a longer file asks for the lock: see `is_wanted`
+                    os.pwrite(descriptor, b" ", os.fstat(descriptor).st_size)
                 os.close(descriptor)
-                raise _held(store, holder) from None
+                until = until or monotonic() + _YIELD_SECONDS
+                if not _yields(holder) or monotonic() > until:
+                    raise _held(store, holder) from None
+                sleep(_RETRY_SECONDS)
+                continue
             if _same_file(descriptor, path):
                 break
             os.close(descriptor)  # its last owner removed the file between our open and our lock
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat("T", "seconds")}
-        owner |= {"shows": True} if shows else {}
+        owner |= {"shows": True, "yields": True} if shows else {}
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(owner).encode(), 0)
-        return cls(path, descriptor)
+        return cls(path, descriptor, os.pwrite(descriptor, json.dumps(owner).encode(), 0))
+
+    def is_wanted(self) -> bool:
+        """Whether another process waits for the lock, which is held to show the store."""
+        return os.fstat(self.descriptor).st_size > self.size
 
     def release(self) -> None:
         """Give the lock up; the file goes first, while nobody else can hold it."""
@@ -88,19 +106,32 @@ def held(store: Path) -> StoreHeldError:
         return _held(store, b"")
 
 
-def _held(store: Path, holder: bytes) -> StoreHeldError:
-    shows = False
+def _owner(holder: bytes) -> dict[str, Any]:
+    """What the file of a lock says of its owner: nothing before it is written."""
     try:
         owner = json.loads(holder)
-        shows = bool(owner.get("shows")) if isinstance(owner, dict) else False
+    except ValueError:
+        return {}
+    return owner if isinstance(owner, dict) else {}
+
+
+def _yields(holder: bytes) -> bool:
+    """Whether another process holds the lock that gives it up when asked."""
+    owner = _owner(holder)
+    return bool(owner.get("yields")) and (owner.get("pid"), owner.get("host")) != (os.getpid(), socket.gethostname())
+
+
+def _held(store: Path, holder: bytes) -> StoreHeldError:
+    owner = _owner(holder)
+    try:
         who = f"process {owner['pid']} on host {owner['host']} since {owner['since']}"
-    except (ValueError, KeyError, TypeError):
+    except KeyError:
         who = "another process that has just started"
     named = shlex.quote(str(store))
-    if shows:
+    if owner.get("shows"):
         return StoreHeldError(
-            f"the store {store} is looked at by `venire serve`, {who}: close its pages and try again half a minute "
-            "later, or end that process (Ctrl-C is safe)"
+            f"the store {store} is looked at by `venire serve`, {who}, which does not give it up: try again, or end "
+            "that process (Ctrl-C is safe)"
         )
     return StoreHeldError(
         f"the store {store} is held by {who}: wait until it has finished, or stop it (Ctrl-C is safe), and try again; "

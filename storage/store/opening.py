@@ -14,7 +14,7 @@ from weakref import WeakSet
 import duckdb
 
 from venire.arena.clock import Clock, SystemClock
-from venire.arena.errors import InputError
+from venire.arena.errors import InputError, StoreHeldError
 from venire.arena.keywords import checked
 from venire.storage.store.connection import (
     close,
@@ -141,14 +141,17 @@ def _refuse_beside_rescued(store: Store) -> None:
             )
 
 
-def _only_read(path: Path, clock: Clock, within: Path | None = None) -> Store:
-    """A store where nothing can be written, opened without lock and journal; a log beside it is read and kept."""
+def _only_read(path: Path, clock: Clock, within: Path | None = None, lock: StoreLock | None = None) -> Store:
+    """A store where nothing can be written, opened without journal; a log beside it is read and kept.
+
+    It has the lock, if there is one, unless opening fails.
+    """
     scratch = TemporaryDirectory(prefix="venire-", dir=within)
     try:
         connection = connect(path, scratch=Path(scratch.name))
         try:
             refuse_other_format(connection, path)
-            store = Store(path, connection, None, clock)
+            store = Store(path, connection, lock, clock)
             refuse_unfinished(store)
         except BaseException:
             close(connection, fold=False)
@@ -165,7 +168,8 @@ def _only_read(path: Path, clock: Clock, within: Path | None = None) -> Store:
 def open_unchanged(path: Path, *, scratch: Path | None = None) -> Iterator[Store]:
     """A store to look at, of which nothing is changed: not brought to today's format, nothing recovered or written.
 
-    Its lock is held meanwhile where there can be one, so that no run begins that could not write. With `scratch`, a
+    Its lock is held meanwhile where there can be one, so that no run begins that could not write: a run that asks for
+    it waits until the store is closed, which `Store.is_wanted` says is to be soon. With `scratch`, a
     folder of another process, that process looks at the store too, has the lock until later, and removes the folder.
     Raises InputError for a file that is missing, is no store, has another format, or has a run's replies beside it that
     are not in it yet; StoreHeldError where another process owns it.
@@ -175,17 +179,16 @@ def open_unchanged(path: Path, *, scratch: Path | None = None) -> Iterator[Store
         raise InputError(f"there is no store {path}")
     lock = StoreLock.acquire(path, shows=True) if is_writable(path) and scratch is None else None
     try:
-        try:
-            store = _only_read(path, SystemClock(), scratch)
-        except InputError as error:
-            if lock is None:
-                raise
-            raise InputError(f"{_first_part(error)}: `venire status {shlex.quote(str(path))}` mends that") from error
-        with store:
-            yield store
-    finally:
-        if lock is not None:
-            lock.release()
+        store = _only_read(path, SystemClock(), scratch, lock)
+    except BaseException as error:
+        if lock is None:
+            raise
+        lock.release()
+        if not isinstance(error, InputError) or isinstance(error, StoreHeldError):
+            raise
+        raise InputError(f"{_first_part(error)}: `venire status {shlex.quote(str(path))}` mends that") from error
+    with store:
+        yield store
 
 
 def _first_part(error: InputError) -> str:

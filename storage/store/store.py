@@ -60,7 +60,7 @@ class Store:
         self.journal: Journal | None = None
         """The journal of a run; None while no campaign runs."""
         self._lock = lock
-        """None where nothing can be written: the store is only read then."""
+        """None where there can be none, and where another process of ours holds it."""
         self.scratch: TemporaryDirectory[str] | None = None
         """Where a store that is only read has what does not fit into memory."""
         self._closed = False
@@ -151,7 +151,7 @@ class Store:
         """
         if self._failed is not None:
             raise self._failed
-        if self._lock is None:
+        if self.is_only_read:
             raise StoreError(f"the store {self.path} is only read, and cannot be written")
         if not self._log_is_open and self.is_elsewhere():
             raise StoreError(f"the store {self.path} was taken away: its log cannot be begun")
@@ -259,6 +259,12 @@ class Store:
         """Whether nothing can be written; other processes may then read the file as well."""
         return self.scratch is not None
 
+    def is_wanted(self) -> bool:
+        """Whether another process waits for this one, which shows the store, to give it up."""
+        with suppress(OSError):  # it is being closed
+            return self._lock is not None and self._lock.is_wanted()
+        return False
+
     def is_elsewhere(self) -> bool:
         """Whether the path names another file than the one that was opened, or none."""
         return self._place.now() is not None
@@ -285,7 +291,7 @@ class Store:
         when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's), or not
         what we wrote.
         """
-        if self._lock is None or self._place.changed() is not None:
+        if self.is_only_read or self._place.changed() is not None:
             return False
         log = self.log_bytes
         if not log:

@@ -23,14 +23,19 @@ LONG = PATIENCE_SECONDS * 1000
 @contextmanager
 def running(folder: Path, *, instructions: int, requests_per_minute: int) -> Iterator[Command]:
     """The demo's campaign on some of its instructions, as fast as its limits allow, with its pages."""
+    file = small_demo(folder, instructions=instructions, requests_per_minute=requests_per_minute)
+    with command("run", file, "--yes", "--speed", 200, "--faults", 0.03, "--serve", "127.0.0.1:0") as run:
+        yield run
+
+
+def small_demo(folder: Path, *, instructions: int, requests_per_minute: int) -> Path:
+    """The file of the demo's campaign on some of its instructions."""
 
     def change(text: str) -> str:
         text = text.replace('policy = "all-pairs"', f'policy = "all-pairs"\ninstructions = {instructions}')
         return re.sub("requests_per_minute = .*", f"requests_per_minute = {requests_per_minute}", text)
 
-    file = demo(folder / "demo", change)
-    with command("run", file, "--yes", "--speed", 200, "--faults", 0.03, "--serve", "127.0.0.1:0") as run:
-        yield run
+    return demo(folder / "demo", change)
 
 
 def count(page: Page) -> int:
@@ -72,6 +77,30 @@ def test_the_overview_follows_a_run_to_its_end_and_keeps_the_last_state(visit: V
         visit.assert_quiet()
 
 
+def test_a_page_that_was_open_before_a_run_follows_it_its_end_and_the_next(visit: Visit, tmp_path: Path) -> None:
+    file = small_demo(tmp_path, instructions=8, requests_per_minute=1200)
+    with command("serve", file, "--at", "127.0.0.1:0") as serve:
+        page = visit.open(f"{serve.url}/s/demo/c/1/overview", status=404)
+        with command("run", file, "--yes", "--speed", 200) as run:
+            expect(page.locator("#running")).to_have_text("running", timeout=LONG)  # it came by itself
+            before = count(page)
+            assert eventually(page, lambda: count(page) > before)
+            run.process.kill()
+            run.process.wait()
+            expect(page.locator("#lost")).to_contain_text("and follows the next run", timeout=LONG)
+            expect(page.locator("#running")).to_have_text("ended")
+            assert count(page) > 0
+        with command("run", file, "--yes", "--speed", 200) as run:
+            expect(page.locator("#running")).to_have_text("running", timeout=LONG)
+            expect(page.locator("#lost")).to_be_hidden()
+            assert run.wait() == 0
+            expect(page.locator("#lost")).to_contain_text("The run has ended (complete)", timeout=LONG)
+            expect(page.locator("#settled")).to_have_attribute("data-count", "480")
+        assert visit.page_errors == visit.foreign_requests == []
+        # a picture of the page of a run that is killed is asked for once more
+        assert all("/figures/" in one for one in visit.failed_requests), visit.failed_requests
+
+
 @pytest.mark.slow
 def test_every_page_can_be_read_during_a_run_and_one_that_is_killed_is_lost(visit: Visit, tmp_path: Path) -> None:
     with running(tmp_path, instructions=16, requests_per_minute=1200) as run:
@@ -92,7 +121,7 @@ def test_every_page_can_be_read_during_a_run_and_one_that_is_killed_is_lost(visi
         run.process.kill()
         run.process.wait()
         assert run.is_alone(), "what draws and computes for the pages has ended with the run"
-        expect(page.locator("#lost")).to_contain_text("The run does not answer since")
+        expect(page.locator("#lost")).to_contain_text("No answer since")
         expect(page.locator("#settled")).to_be_visible()
         assert count(page) > 20
         assert visit.console_errors == visit.page_errors == visit.foreign_requests == []

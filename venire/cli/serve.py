@@ -1,4 +1,4 @@
-"""`venire serve`: pages of stores at rest, to read every call."""
+"""`venire serve`: pages of stores, at rest or while a campaign runs, to read every call."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def serve(
 ) -> None:
     """Serve pages of stores: boards, judges, every call, until Ctrl-C.
 
-    Nothing is written, unless people vote. A store is open while somebody looks at it or votes; half a minute later a
-    run can begin on it. A campaign that runs shows its own pages with `venire run FILE --serve`.
+    Start it before, during or after a run: it follows every run on these stores, and hides from none. Nothing is
+    written, unless people vote, and a store is given up as soon as another command asks for it.
 
     Examples:
       venire serve first
@@ -62,8 +62,9 @@ def serve(
     refuse_without_packages()
     guard = Guard.of(parse_address(at or None))
     paths = named_stores(stores)
-    if missing := [path for path in paths if not path.is_file()]:
-        raise InputError(f"there is no store {missing[0]}: `venire run FILE` makes one")
+    missing = [path for path in paths if not path.is_file()]
+    if wrong := [path for path in missing if not path.parent.is_dir() or path in stores]:
+        raise InputError(f"there is no store {wrong[0]}: `venire run FILE` makes one, whose file can be named before")
     voting = None
     if annotate:
         refuse_not_writable(paths)
@@ -80,6 +81,10 @@ def serve(
                 screen.print(f"pages: {plain(guard.link())}", soft_wrap=True)
                 for slug in pages.library.stores if voting is not None else ():
                     screen.print(f"votes: {plain(guard.page(f'/s/{slug}/annotate'))}", soft_wrap=True)
+                for path in missing:
+                    screen.print(
+                        f"no store {plain(str(path))} yet: its pages come when a run has begun", soft_wrap=True
+                    )
                 screen.print("Ctrl-C ends this")
                 await stop.gently.wait()
 

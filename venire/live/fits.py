@@ -125,8 +125,8 @@ class Fit:
                 self.error = "it was stopped"
                 return True
             if source.store.is_only_read:
-                with source.holding():
-                    worker.pipe.send((work, _At.of(source)))
+                with source.holding() as store:  # the one that was open may have been closed and opened again
+                    worker.pipe.send((work, _At.of(store, source.campaign)))
                     return self._take(worker)
             with source.holding():
                 found = work.read(source.store, source.campaign, *work.choice)
@@ -175,11 +175,10 @@ class _At(NamedTuple):
     campaign: CampaignRow
 
     @classmethod
-    def of(cls, source: FitSource) -> _At:
+    def of(cls, store: Store, campaign: CampaignRow) -> _At:
         """The campaign of a store that is open here."""
-        store = source.store
         assert store.scratch is not None, "a store at rest has one"
-        return cls(store.path.resolve(), store.constant, Path(store.scratch.name), source.campaign)
+        return cls(store.path.resolve(), store.constant, Path(store.scratch.name), campaign)
 
     def read(self, work: Work) -> tuple[Any, ...]:
         """What a document is made of. Raises InputError where another store is there by now."""
@@ -305,6 +304,14 @@ class Fits:
             there = self._known.get(key)
         if there is not None:
             there[1].cancel()
+
+    def cancel_all(self, store: Path) -> None:
+        """Give up the fits of a store that are under way; who asks again has them begun again."""
+        with self._door:
+            mine = [key for key, (_, fit) in self._known.items() if key[0] == str(store) and not fit.done.is_set()]
+            given_up = [self._known.pop(key)[1] for key in mine]
+        for fit in given_up:
+            fit.cancel()
 
     def close(self) -> None:
         """Give all fits up, and end the workers."""

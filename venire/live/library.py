@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -13,6 +13,7 @@ from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.conversations import conversation_reader
+from venire.live.client import Owner
 from venire.pages.addresses import Links
 from venire.pages.context import Kept, PageContext
 from venire.status import spending_document
@@ -24,7 +25,10 @@ from venire.storage.store.opening import open_store, open_unchanged
 from venire.storage.store.store import Store
 
 IDLE_SECONDS = 30.0
-"""How long a store at rest stays open after the last look: as long, no run can begin on it."""
+"""How long a store at rest stays open after the last look."""
+
+_RESPITE_SECONDS = 1.0
+"""How long a store that was given up for another process is left to it."""
 
 _LAST_SECONDS = 10.0
 """How long whoever still reads a store is waited for when pages end."""
@@ -35,6 +39,10 @@ _MEMORY = "400MB"
 
 class ReplacedError(InputError):
     """Another file has come to the place of the store since it was opened; the next look opens that one."""
+
+
+class NotYetError(InputError):
+    """There is nothing to show, and there is going to be when a run has begun."""
 
 
 class ServedStore:
@@ -49,6 +57,7 @@ class ServedStore:
         self._users = 0
         self._reopening = False
         self._left_at = monotonic()
+        self._given_up_at = -_RESPITE_SECONDS
         self._tables: dict[int, TrialTable] = {}
         self._readers: dict[int, Callable[[Sequence[TrialDetail]], Mapping[int, Mapping[str, Any]]]] = {}
         self._kept: dict[tuple[int, str], Kept] = {}
@@ -58,7 +67,7 @@ class ServedStore:
     def store(self) -> Iterator[Store]:
         """The open store, which stays open at least as long as it is used.
 
-        Raises InputError and StoreHeldError as `open_unchanged` does, and ReplacedError.
+        Raises InputError and StoreHeldError as `open_unchanged` does, NotYetError without a file, and ReplacedError.
         """
         with self._door:
             self._door.wait_for(lambda: not self._reopening)
@@ -68,6 +77,10 @@ class ServedStore:
                 self._close()
                 raise ReplacedError(f"the store {self.path} was replaced or taken away since it was opened")
             if self._store is None:
+                if monotonic() - self._given_up_at < _RESPITE_SECONDS:
+                    raise StoreHeldError(f"the store {self.path} was just given to another process")
+                if not self.path.exists():
+                    raise NotYetError(f"there is no store {self.path} yet: `venire run FILE` makes one")
                 self._open = ExitStack()
                 self._store = self._open.enter_context(open_unchanged(self.path))
                 self._store.limit_memory(_MEMORY)
@@ -113,6 +126,28 @@ class ServedStore:
         finally:
             self._reopening = False
             self._door.notify_all()
+
+    def is_free(self) -> bool:
+        """Whether no other process holds the store: opened here, it stays open for whoever looks next."""
+        try:
+            with self.store():
+                return True
+        except StoreHeldError:
+            return False
+        except VenireError:
+            return True
+
+    def is_wanted(self) -> bool:
+        """Whether another process waits for this store, which is open to be looked at; asked without waiting."""
+        store = self._store
+        return store is not None and self.running is None and store.is_wanted()
+
+    def give_up(self) -> None:
+        """Close a store that another process waits for, once nobody reads from it."""
+        with self._door, suppress(StoreHeldError):  # it is asked again as long as it is wanted
+            if self.is_wanted():
+                self._close_after_readers()
+                self._given_up_at = monotonic()
 
     def close_if_idle(self, seconds: float = IDLE_SECONDS) -> None:
         """Close a store at rest that nobody has looked at for so long."""
@@ -173,6 +208,7 @@ class ServedStore:
             kept=self._kept,
             holding=self.store,
             votable=votable,
+            follows=self.running is None,
         )
 
 
@@ -198,6 +234,11 @@ class Library:
         """The store of a run in this process."""
         return cls((ServedStore(store.path, _slug(store.path, set()), store),))
 
+    def answer_to(self, slug: str) -> None:
+        """Let the store of a run be asked for by a name that another process gave it."""
+        for served in [one for one in self.stores.values() if one.running is not None and slug not in self.stores]:
+            self.stores[slug] = ServedStore(served.path, slug, served.running)
+
     def find(self, slug: str) -> ServedStore:
         """A store by its short name. Raises InputError for another name."""
         if slug not in self.stores:
@@ -213,6 +254,8 @@ class Library:
                 with one.store() as store:
                     counts = store.read("counts")[0]
                     facts |= {"campaigns": frames.campaigns(store), "verdicts": counts[5]}
+            except StoreHeldError as error:
+                facts |= _held_facts(one.path, str(error))
             except VenireError as error:
                 facts |= {"problem": str(error), "campaigns": (), "verdicts": None}
             found.append(facts)
@@ -222,6 +265,15 @@ class Library:
         """Close all stores at rest."""
         for one in self.stores.values():
             one.close()
+
+
+def _held_facts(path: Path, problem: str) -> dict[str, Any]:
+    """What the list of stores says of one that another process holds: of a run, its campaign."""
+    try:
+        live = Owner(path).live()
+    except VenireError:
+        return {"problem": problem, "campaigns": (), "verdicts": None}
+    return {"live": True, "campaigns": ({"id": None, "name": live["campaign"]},), "verdicts": live["settled"]}
 
 
 def _slug(path: Path, taken: set[str]) -> str:

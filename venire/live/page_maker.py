@@ -11,7 +11,7 @@ from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.live.fits import Fit, Fits, FitSource, Work
-from venire.live.library import Library, ReplacedError, ServedStore
+from venire.live.library import Library, NotYetError, ReplacedError, ServedStore
 from venire.pages.context import PageContext
 from venire.pages.registry import MENU, PageEntry
 from venire.pages.rendering import render
@@ -78,7 +78,7 @@ class PageMaker:
         with served.store() as store:
             campaigns = frames.campaigns(store)
         if not campaigns:
-            raise InputError(f"the store {served.path} has no campaign yet: `venire run FILE` starts one")
+            raise NotYetError(f"the store {served.path} has no campaign yet: `venire run FILE` starts one")
         live = self.document()
         running = None if live is None else live["campaign"]
         by_number = [one for one in campaigns if str(one.id) == wanted]
@@ -92,18 +92,16 @@ class PageMaker:
         except ReplacedError as error:
             return self._sentence("The store was replaced", str(error), "Load the page again to see what is there now.")
         except StoreHeldError as error:
-            return self._sentence(
-                "The store is in use",
-                f"{error}.",
-                "A run shows its own pages if it was started with --serve.",
-            )
+            return self._sentence("The store is in use", f"{error}.", again=2)
+        except NotYetError as error:
+            return self._sentence("Nothing to show yet", f"{error}. The page comes by itself.", status=404, again=2)
         except InputError as error:
             return self._sentence("That cannot be shown", str(error), status=404)
         except VenireError as error:
             return self._sentence("The store cannot be read", str(error), status=500)
 
-    def _sentence(self, title: str, *sentences: str, command: str = "", status: int = 409) -> RenderedPage:
-        values = {"title": title, "page": "", "sentences": sentences, "command": command, "again": 0, "back": "/"}
+    def _sentence(self, title: str, *sentences: str, status: int = 409, again: int = 0) -> RenderedPage:
+        values = {"title": title, "page": "", "sentences": sentences, "command": "", "again": again, "back": "/"}
         return RenderedPage(render("message.html", values).encode("utf-8", "replace"), status)
 
     def waiting(self, waiting: WaitingError, path: str) -> RenderedPage:

@@ -17,14 +17,15 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.live.fits import Fits
+from venire.live.following import EventStream, FollowedRun
 from venire.live.guard import Guard
-from venire.live.library import IDLE_SECONDS, Library, ReplacedError
+from venire.live.library import IDLE_SECONDS, Library, ReplacedError, ServedStore
 from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError
 from venire.live.voting import MAX_VOTE_BYTES, UnknownBattleError, Voting, read_vote
 from venire.pages import charts
@@ -32,7 +33,9 @@ from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
 from venire.pages.views import battle as battle_view
 from venire.pages.views import calls as calls_view
-from venire.simulation.requests import whole
+from venire.simulation.requests import small_body, whole
+
+T = TypeVar("T")
 
 _PATIENCE_SECONDS = 1.0
 """How long a page waits for a computation before it says that it is under way."""
@@ -46,7 +49,9 @@ _PICTURE_SECONDS = 4.0
 _LATELY_SECONDS = 5.0
 """Who asked so lately, and without a stream of events, may ask for the last state as well."""
 
-_HEARTBEAT_SECONDS = 10.0
+_WANTED_SECONDS = 0.1
+"""How often it is asked whether another process waits for a store that is looked at."""
+
 _SHARED_SECONDS = 1.0
 """How long the page of a running campaign is the same for all who ask."""
 
@@ -56,6 +61,12 @@ _DRAWER_SECONDS = 60.0
 
 _WORKER_SECONDS = 120.0
 """The same of the processes that compute boards."""
+
+_TURN_SECONDS = 8.0
+"""How long a page waits for the store that another process has."""
+
+_OWN = ("/events", "/annotate", "/annotate/battles", "/annotate/vote")
+"""Ends of addresses that this process answers whoever holds the store."""
 
 _SEVERAL = ("columns", "judge")
 """Parameters of an address that a form may send several times."""
@@ -85,6 +96,8 @@ class Pages:
     _drawn_at: float = 0.0
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _keeper: asyncio.Task[None] | None = None
+    _downloading: dict[asyncio.Task[Any], ServedStore] = field(default_factory=dict)
+    _runs: dict[str, FollowedRun] = field(default_factory=dict)
     _streams: int = 0
     _answering: int = 0
     _asked_at: float = -_LATELY_SECONDS
@@ -95,9 +108,14 @@ class Pages:
         return PageMaker(self.library, self._fits, self.guard.page_token, self.live, people)
 
     def add_to(self, app: web.Application) -> None:
+        """Add the routes and what all answers carry."""
+        self.route(app.router)
+        app.on_response_prepare.append(_secure)
+
+    def route(self, router: web.UrlDispatcher) -> None:
         """Add the routes; pages of a campaign are below /s/STORE/c/NUMBER."""
         campaign = "/s/{store}/c/{campaign:[0-9]{1,9}}"
-        add = app.router.add_get
+        add = router.add_get
         add("/", self._front)
         add("/enter", self._enter, allow_head=False)
         add("/static/{name}", self._static)
@@ -113,10 +131,9 @@ class Pages:
             add("/s/{store}/annotate", self._first)
             add(campaign + "/annotate", self._voting_page)
             add(campaign + "/annotate/battles", self._battles, allow_head=False)
-            app.router.add_post(campaign + "/annotate/vote", self._vote)
-        app.router.add_post(campaign + "/stop", self._stop)
-        app.router.add_post(campaign + "/cancel", self._cancel)
-        app.on_response_prepare.append(_secure)
+            router.add_post(campaign + "/annotate/vote", self._vote)
+        router.add_post(campaign + "/stop", self._stop)
+        router.add_post(campaign + "/cancel", self._cancel)
 
     def refusal(self, request: web.Request) -> web.Response | None:
         """Why a request over TCP is not answered; None: it is."""
@@ -147,7 +164,19 @@ class Pages:
         try:
             if (refusal := self.refusal(request)) is not None:
                 return refusal
-            found: web.StreamResponse = await handler(request)
+            return await self.reply(request, handler)
+        finally:
+            self._answering -= 1
+            self._asked_at = monotonic()
+
+    async def reply(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        """The answer of a route, or of the run that holds the store of which it is."""
+        try:
+            served = self.library.stores.get(request.match_info.get("store", ""))
+            if served is None or served.running is not None or request.path.endswith(_OWN):
+                found: web.StreamResponse = await handler(request)
+                return found
+            return await self._with_store(request, handler, served)
         except VenireError as error:
             return self._message("That cannot be shown", str(error), status=404)
         except web.HTTPException as error:
@@ -161,10 +190,20 @@ class Pages:
             return self._message(
                 "This page failed", "It is a defect of Venire; the terminal says where.", status=500, back="/"
             )
-        finally:
-            self._answering -= 1
-            self._asked_at = monotonic()
-        return found
+
+    async def _with_store(self, request: web.Request, handler: Any, served: ServedStore) -> web.StreamResponse:
+        """The answer of a run that holds the store, else of this process, once it can have the store."""
+        until, run = monotonic() + _TURN_SECONDS, self._runs.setdefault(served.slug, FollowedRun(served))
+        while True:
+            try:
+                if (answer := await run.relay(request)) is not None:
+                    return answer
+                if await asyncio.to_thread(served.is_free) or monotonic() > until:
+                    found: web.StreamResponse = await handler(request)
+                    return found
+            except StoreHeldError as error:
+                return self._message("The store is in use", f"{error}.", status=503, again=2)
+            await asyncio.sleep(_WANTED_SECONDS)
 
     async def open(self) -> None:
         """Begin to close what nobody looks at; without a run beside, be ready for the first board."""
@@ -202,12 +241,25 @@ class Pages:
         self.library.close()
 
     async def _keep_house(self) -> None:
+        cleaned_at = monotonic()
         while True:
-            await asyncio.sleep(IDLE_SECONDS / 4)
+            await asyncio.sleep(_WANTED_SECONDS)
+            for served in [one for one in self.library.stores.values() if one.is_wanted()]:
+                await self._give_up(served)
+            if monotonic() - cleaned_at < IDLE_SECONDS / 4:
+                continue
+            cleaned_at = monotonic()
             await asyncio.to_thread(self._close_idle)
             if self._drawer is not None and monotonic() - self._drawn_at > _DRAWER_SECONDS:
                 drawer, self._drawer = self._drawer, None
                 drawer.shutdown(wait=False, cancel_futures=True)
+
+    async def _give_up(self, served: ServedStore) -> None:
+        """Let another process have a store: what reads it for long, computations and downloads, is ended."""
+        self._fits.cancel_all(served.path.resolve())
+        for task in [task for task, its in self._downloading.items() if its is served]:
+            task.cancel()
+        await asyncio.to_thread(served.give_up)
 
     def _close_idle(self) -> None:
         self._fits.end_idle(_WORKER_SECONDS)
@@ -239,7 +291,9 @@ class Pages:
     async def _static(self, request: web.Request) -> web.StreamResponse:
         found = assets().get(request.match_info["name"])
         if found is None:
-            return self._message("Not found", "There is no such file here.", status=404)
+            return await self._of_a_run(request) or self._message(
+                "Not found", "There is no such file here.", status=404
+            )
         return web.Response(body=found.body, content_type=found.content_type, headers={"Cache-Control": _FOREVER})
 
     async def _first(self, request: web.Request) -> web.StreamResponse:
@@ -282,8 +336,8 @@ class Pages:
                 if left <= 0 or not await asyncio.to_thread(waiting.fit.done.wait, left):
                     return self._maker.waiting(waiting, path)
 
-    def _message(self, title: str, *sentences: str, status: int = 200, back: str = "") -> web.Response:
-        values = {"title": title, "page": "", "sentences": sentences, "command": "", "again": 0, "back": back}
+    def _message(self, title: str, *sentences: str, status: int = 200, back: str = "", again: int = 0) -> web.Response:
+        values = {"title": title, "page": "", "sentences": sentences, "command": "", "again": again, "back": back}
         return web.Response(
             body=render("message.html", values).encode(), status=status, content_type=_HTML, charset="utf-8"
         )
@@ -294,7 +348,9 @@ class Pages:
         key = f"{digest}.{theme}"
         if key not in self._pictures:
             if wanted is None:
-                return self._message("Not found", "This picture is not known any more: load its page.", status=404)
+                return await self._of_a_run(request) or self._message(
+                    "Not found", "This picture is not known any more: load its page.", status=404
+                )
             try:
                 self._drawn_at = monotonic()
                 if self._drawer is None:
@@ -312,41 +368,49 @@ class Pages:
         headers = {"Cache-Control": _FOREVER}
         return web.Response(body=self._pictures[key], content_type="image/svg+xml", headers=headers)
 
+    async def _of_a_run(self, request: web.Request) -> web.StreamResponse | None:
+        """A file that a page of a followed run names; None where none has it."""
+        for run in list(self._runs.values()):
+            with contextlib.suppress(StoreHeldError):
+                if (answer := await run.relay(request)) is not None and answer.status == 200:
+                    return answer
+        return None
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: `changed` when the run has gone on, at most once a second, and `ended`."""
-        if self.live is None:
-            return self._message("Nothing runs", "No campaign runs in this process.", status=404)
+        """Server-sent events: `changed` when the run has gone on, at most once a second, and `ended`.
+
+        Those of a store at rest tell of runs of other processes, and go on from one to the next.
+        """
+        served = self.library.find(request.match_info["store"])
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         await response.prepare(request)
+        stream = EventStream(response)
         self._streams += 1
         try:
-            await self._follow(self.live, response)
+            if self.live is None:
+                await self._runs.setdefault(served.slug, FollowedRun(served)).follow(stream, self._ended)
+            else:
+                await self._follow(self.live, stream)
         finally:
             self._streams -= 1
         return response
 
-    async def _follow(self, live: Live, response: web.StreamResponse) -> None:
-        before: Any = None
-        said = monotonic()
+    async def _follow(self, live: Live, stream: EventStream) -> None:
         while not self._ended.is_set():
-            now = live.document()
-            state = now["settled"], now["failed"], now["calls"], now["in_flight"], now["round"], now["ending"]
-            if state != before:
-                before, said = state, monotonic()
-                await response.write(_event("changed", {"settled": now["settled"]}))
-            elif monotonic() - said > _HEARTBEAT_SECONDS:
-                said = monotonic()
-                await response.write(b": still there\n\n")
+            await stream.show(live.document())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), _TICK_SECONDS)
         with contextlib.suppress(ConnectionError):
-            await response.write(_event("ended", {"ending": live.document()["ending"]}))
+            await stream.end(live.document()["ending"])
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         served = self.library.find(request.match_info["store"])
         form, campaign = request.match_info["form"], int(request.match_info["campaign"])
-        query, loop = _query(request), asyncio.get_running_loop()
+        query = _query(request)
         with contextlib.ExitStack() as stack:
+            if (task := asyncio.current_task()) is not None:
+                self._downloading[task] = served
+                stack.callback(self._downloading.pop, task)
 
             def begin() -> Iterator[bytes]:
                 store = stack.enter_context(served.store())
@@ -355,7 +419,7 @@ class Pages:
                 return calls_view.download(here.table, query, form)
 
             try:
-                parts = await loop.run_in_executor(self._downloads, begin)
+                parts = await _to_its_end(self._downloads, begin)
             except VenireError as error:
                 return self._message("That cannot be had", str(error), status=404)
             response = web.StreamResponse(
@@ -408,7 +472,7 @@ class Pages:
         """A vote, which only a page of this server can send: it has the token, and JSON of another site is refused."""
         if request.content_type != "application/json":
             return _json({"error": "a vote is sent as application/json"}, 415)
-        if (body := await whole(_small_body(request, MAX_VOTE_BYTES))) is None:
+        if (body := await whole(small_body(request, MAX_VOTE_BYTES))) is None:
             return _json({"error": f"a vote has up to {MAX_VOTE_BYTES:,} bytes"}, 413)
         try:
             vote = read_vote(body)
@@ -462,29 +526,24 @@ async def _form_token(request: web.Request) -> object:
     return (await whole(request.post())).get("token")
 
 
-async def _small_body(request: web.Request, most: int) -> bytes | None:
-    """The body of a request; None of one that is longer, which is read no further than that."""
-    body = bytearray()
-    async for part in request.content.iter_chunked(most):
-        body += part
-        if len(body) > most:
-            return None
-    return bytes(body)
-
-
 def _json(document: Mapping[str, Any], status: int = 200) -> web.Response:
     return web.json_response(document, status=status, headers={"Cache-Control": "no-store"})
 
 
 async def _in_turn(pool: ThreadPoolExecutor, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
     """The parts of an iterator, each made in a thread when the one before is on its way."""
-    loop = asyncio.get_running_loop()
-    while (part := await loop.run_in_executor(pool, next, parts, None)) is not None:
+    while (part := await _to_its_end(pool, partial(next, parts, None))) is not None:
         yield part
 
 
-def _event(name: str, data: object) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+async def _to_its_end(pool: ThreadPoolExecutor, act: Callable[[], T]) -> T:
+    """What a function returns in a thread; who is cancelled meanwhile waits for the thread, which reads a store."""
+    acting = asyncio.get_running_loop().run_in_executor(pool, act)
+    try:
+        return await asyncio.shield(acting)
+    except asyncio.CancelledError:
+        await asyncio.wait([acting])
+        raise
 
 
 def _query(request: web.Request) -> dict[str, str]:

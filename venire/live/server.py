@@ -24,16 +24,18 @@ import os
 import socket
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from yarl import URL
 
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
@@ -125,6 +127,8 @@ class Answers:
     status: Callable[[], dict[str, Any]]
     sql: Ask
     hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None
+    pages: Callable[[], Pages] | None = None
+    """Makes the pages of the run, once another process asks for one; it may raise InputError, and takes a second."""
 
 
 @contextlib.asynccontextmanager
@@ -164,12 +168,13 @@ class _SocketServer:
     _status: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-status"))
     _known: tuple[float, dict[str, Any]] | None = None
     _held: bool = False
+    _making: asyncio.Lock = field(default_factory=asyncio.Lock)
     _runner: web.AppRunner | None = None
     _server: asyncio.Server | None = None
 
     async def start(self, path: Path) -> None:
         """Start to listen. Raises OSError if no socket can be made."""
-        app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(self.pages)])
+        app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(lambda: self.pages)])
         app.router.add_get("/status", self._show_status)
         app.router.add_get("/live", self._show_live)
         app.router.add_post("/sql", self._answer_sql)
@@ -177,6 +182,8 @@ class _SocketServer:
         self._runner = app_runner(app, _PATIENCE_SECONDS, _SILENT, handler_cancellation=True)
         if self.pages is not None:
             self.pages.add_to(app)
+        elif self.answers.pages is not None:
+            app.router.register_resource(_PagesOnDemand(self._pages_on_demand))
         await self._runner.setup()
         handler = self._runner.server
         assert handler is not None  # it exists after `setup`
@@ -200,6 +207,16 @@ class _SocketServer:
             await self.pages.close()
         for pool in (self._sql, self._status):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+    async def _pages_on_demand(self) -> Pages:
+        """The pages of this run for other processes, made at the first request. Raises as `Answers.pages`."""
+        async with self._making:
+            if self.pages is None:
+                assert self.answers.pages is not None
+                pages = await asyncio.to_thread(self.answers.pages)
+                await pages.open()
+                self.pages = pages
+        return self.pages
 
     async def _show_status(self, request: web.Request) -> web.Response:
         return _json(await asyncio.get_running_loop().run_in_executor(self._status, self._recent_status))
@@ -265,7 +282,7 @@ class _SocketServer:
 @contextlib.asynccontextmanager
 async def serve_pages(pages: Pages) -> AsyncIterator[None]:
     """Serve the pages of stores at rest where their guard says. Raises InputError where that address is taken."""
-    app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(pages)])
+    app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(lambda: pages)])
     pages.add_to(app)
     runner = app_runner(app, _PATIENCE_SECONDS, _SILENT, handler_cancellation=True)
     await runner.setup()
@@ -291,7 +308,7 @@ async def _listen(runner: web.AppRunner, pages: Pages) -> None:
     await pages.open()
 
 
-def _guarded(pages: Pages | None) -> Any:
+def _guarded(current: Callable[[], Pages | None]) -> Any:
     """Lets requests through: over the socket all, which only this user can open; over TCP those that the guard knows.
 
     What the socket answers beside pages (SQL, holding the store) does not exist over TCP.
@@ -299,15 +316,73 @@ def _guarded(pages: Pages | None) -> Any:
 
     @web.middleware
     async def check(request: web.Request, handler: Any) -> web.StreamResponse:
-        transport = request.transport
-        if transport is not None and isinstance(transport.get_extra_info("sockname"), str | bytes):
+        transport, pages = request.transport, current()
+        is_own = transport is not None and isinstance(transport.get_extra_info("sockname"), str | bytes)
+        if is_own and (pages is None or request.path in _SOCKET_ONLY):
             answer: web.StreamResponse = await handler(request)
             return answer
         if pages is None or transport is None or request.path in _SOCKET_ONLY:
             raise web.HTTPNotFound
-        return await pages.answer(request, handler)
+        if not is_own:
+            return await pages.answer(request, handler)
+        if (slug := request.match_info.get("store")) is not None:
+            pages.library.answer_to(slug)  # the process that passes the request on may have another name for it
+        return await pages.reply(request, handler)
 
     return check
+
+
+class _PagesOnDemand(web.AbstractResource):
+    """Routes of pages that are made when one is first asked for: a run that nobody looks at imports none."""
+
+    def __init__(self, pages: Callable[[], Awaitable[Pages]]) -> None:
+        super().__init__()
+        self._pages = pages
+        self._router: web.UrlDispatcher | None = None
+
+    async def resolve(self, request: web.Request) -> tuple[web.UrlMappingMatchInfo | None, set[str]]:
+        """The page's own route; one that says why there are no pages, where there can be none."""
+        router = self._router
+        if router is None:
+            router = web.UrlDispatcher()
+            try:
+                (await self._pages()).route(router)
+                self._router = router
+            except VenireError as error:
+                router.add_route("*", "/{path:.*}", partial(_refuse, error))
+        match = await router.resolve(request)
+        return (None, set()) if match.http_exception is not None else (match, set())
+
+    @property
+    def canonical(self) -> str:
+        """What all its paths begin with."""
+        return "/"
+
+    def url_for(self, **_: str) -> URL:
+        """The first page."""
+        return URL("/")
+
+    def add_prefix(self, prefix: str) -> None:
+        """Of an application within another, which this one is not."""
+        raise NotImplementedError
+
+    def get_info(self) -> Any:
+        """Nothing beside its routes."""
+        return {}
+
+    def raw_match(self, path: str) -> bool:
+        """No path is its own."""
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[web.AbstractRoute]:
+        return iter(())
+
+
+async def _refuse(error: VenireError, _: web.Request) -> web.Response:
+    raise error
 
 
 _SILENT = logging.Logger("venire.pages.requests", logging.CRITICAL + 1)

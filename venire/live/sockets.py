@@ -21,19 +21,26 @@ def socket_path(store: Path) -> Path:
     return real.with_name(real.name + ".sock")
 
 
+@contextlib.contextmanager
+def short_path(path: Path) -> Iterator[str]:
+    """A name, short enough for a socket, of a socket whose path may be of any length. Raises OSError without a file."""
+    if len(os.fsencode(path)) <= _MAX_PATH or not hasattr(os, "O_PATH"):
+        yield str(path)
+        return
+    socket_file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        yield f"{_PROCESS_FOLDERS}/{socket_file}"
+    finally:
+        os.close(socket_file)
+
+
 def connect(path: Path, seconds: float) -> socket.socket:
     """A connection to a Unix socket with a path of any length. Raises OSError if no process listens."""
     door = socket.socket(socket.AF_UNIX)
     door.settimeout(seconds)
     try:
-        if len(os.fsencode(path)) <= _MAX_PATH or not hasattr(os, "O_PATH"):
-            door.connect(str(path))
-            return door
-        there = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            door.connect(f"{_PROCESS_FOLDERS}/{there}")
-        finally:
-            os.close(there)
+        with short_path(path) as short:
+            door.connect(short)
     except BaseException:
         door.close()
         raise

@@ -77,8 +77,9 @@ def test_the_overview_follows_a_run_to_its_end_and_keeps_the_last_state(visit: V
         visit.assert_quiet()
 
 
+@pytest.mark.timeout(180)
 def test_a_page_that_was_open_before_a_run_follows_it_its_end_and_the_next(visit: Visit, tmp_path: Path) -> None:
-    file = small_demo(tmp_path, instructions=8, requests_per_minute=1200)
+    file = small_demo(tmp_path, instructions=3, requests_per_minute=1200)
     with command("serve", file, "--at", "127.0.0.1:0") as serve:
         page = visit.open(f"{serve.url}/s/demo/c/1/overview", status=404)
         with command("run", file, "--yes", "--speed", 200) as run:
@@ -95,7 +96,7 @@ def test_a_page_that_was_open_before_a_run_follows_it_its_end_and_the_next(visit
             expect(page.locator("#lost")).to_be_hidden()
             assert run.wait() == 0
             expect(page.locator("#lost")).to_contain_text("The run has ended (complete)", timeout=LONG)
-            expect(page.locator("#settled")).to_have_attribute("data-count", "480")
+            expect(page.locator("#settled")).to_have_attribute("data-count", "180")
         assert visit.page_errors == visit.foreign_requests == []
         # a picture of the page of a run that is killed is asked for once more
         assert all("/figures/" in one for one in visit.failed_requests), visit.failed_requests

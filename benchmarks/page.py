@@ -204,7 +204,8 @@ def calls_pages(random: Random, trials: int, count: int) -> list[str]:
         if random.random() < 0.5:
             chosen["down"] = "1"
         place = random.choice(("first", "deep", "deep", "back", "last"))
-        deep = {"battle": trial, "trial": trial, "cost": 2400 + trial % 500, "latency": 2000 + trial % 5000, "attempts": 2}
+        deep = dict.fromkeys(("battle", "trial"), trial)
+        deep |= {"cost": 2400 + trial % 500, "latency": 2000 + trial % 5000, "attempts": 2}
         deep |= {"time": 1_760_000_000_000_000 + trial * 20_000, "score": -1, "instruction": 1 + trial % 500}
         if place in ("deep", "back"):
             chosen["after" if place == "deep" else "before"] = f"{float(deep[order])!r}~{trial}"

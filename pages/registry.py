@@ -11,7 +11,8 @@ from venire.pages.rendering import render
 from venire.pages.views.audit import audit
 from venire.pages.views.battle import battle
 from venire.pages.views.calls import calls, search
-from venire.pages.views.instructions import contestant, instruction, instructions
+from venire.pages.views.contestant import contestant
+from venire.pages.views.instructions import instruction, instructions
 from venire.pages.views.judges import judges
 from venire.pages.views.leaderboard import leaderboard
 from venire.pages.views.overview import begin_answer, overview
@@ -55,7 +56,7 @@ PAGES: dict[str, PageEntry] = {
         PageEntry("search", "Search", search, in_menu=False, slow=True),
         PageEntry("battle", "Battle", battle, numbered=True),
         PageEntry("instruction", "Instruction", instruction, numbered=True),
-        PageEntry("contestant", "Model", contestant, numbered=True),
+        PageEntry("contestant", "Model", contestant, numbered=True, begin=lambda here: here.board()),
     )
 }
 

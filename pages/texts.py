@@ -60,12 +60,16 @@ def plain_text(text: str) -> Markup:
 
 
 def first_line(text: str, most: int = 120) -> str:
-    """The first line of a text that has any letters or figures, cut with a mark where more follows.
+    """The first line of a text that has letters or figures and is no fence of code, cut with a mark where more follows.
 
     >>> first_line("# Why\\n\\nBecause.")
     '# Why …'
     """
-    lines = [line for line in text[: 40 * most].splitlines() if any(map(str.isalnum, line))]
+    lines = [
+        line
+        for line in text[: 40 * most].splitlines()
+        if any(map(str.isalnum, line)) and not line.lstrip().startswith(("```", "~~~"))
+    ]
     line = name(lines[0] if lines else text, most)
     return f"{line} …" if len(lines) > 1 and not line.endswith("…") else line
 

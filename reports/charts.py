@@ -497,3 +497,31 @@ def spans(rows: Sequence[Row], theme: Theme) -> Any:
         mark = base.mark_point(shape="diamond", size=60, color=colours["other"], opacity=1)
         layers.append(mark.encode(x=alt.X("other:Q", scale=scale, title=None)))
     return _themed(alt.layer(*layers), theme)
+
+
+@_of_visible_texts
+def bars(rows: Sequence[Row], theme: Theme) -> Any:
+    """A share (`value`) of each `name` as a bar with its `written` figure, and an `other` share as a diamond.
+
+    Beside the dashed line each bar is above or below a half.
+    """
+    alt = _altair()
+    colours = _THEMES[theme]
+    order = [one["name"] for one in rows]
+    room = min(200, 12 + 7 * max((len(name) for name in order), default=0))
+    names = alt.Axis(labelLimit=200, minExtent=room, domain=False, ticks=False)
+    axis = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
+    x = alt.X("value:Q", title="share of wins, ties as halves", scale=alt.Scale(domain=[0, 1]), axis=axis)
+    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("name:N", sort=order, title=None, axis=names))
+    half = alt.Chart(alt.Data(values=[{"value": 0.5}])).mark_rule(strokeDash=[4, 3], color=colours["faint"])
+    layers = [
+        base.mark_bar(height=12, color=colours["mark"], opacity=0.75).encode(x=x),
+        half.encode(x=x),
+        base.mark_text(align="left", dx=4, color=colours["ink"]).encode(x=alt.datum(1), text="written:N"),
+    ]
+    if any(one.get("other") is not None for one in rows):
+        mark = base.transform_filter("isValid(datum.other)")
+        mark = mark.mark_point(shape="diamond", size=60, filled=True, color=colours["other"], opacity=1)
+        layers.append(mark.encode(x=alt.X("other:Q")))
+    room_right = {"left": 5, "right": _LABEL // 2, "top": 5, "bottom": 5}
+    return _themed(alt.layer(*layers).properties(padding=room_right), theme)

@@ -25,6 +25,7 @@ from venire.reports.chart_data import (
 from venire.reports.charts import (
     Panel,
     Theme,
+    bars,
     curves,
     diagram,
     frontier,
@@ -366,7 +367,7 @@ def _costs(plotted: Plotted) -> Any:
         notes = ["Dashed: the best rating that so much buys", f"{100 * source.options.level:g} % intervals of both"]
         return frontier(shown, "Rating against cost", "dollars for a completion", [*notes, *_marked(shown)])
     paid = sorted((one for one in costs.judges if one.nano > 0), key=lambda one: (-one.nano, one.name))
-    bars = [
+    prices = [
         {
             "judge": one.name,
             "each": one.dollars,
@@ -377,7 +378,7 @@ def _costs(plotted: Plotted) -> Any:
     ]
     panel = Panel("dollars for a verdict", "each", "none", "none", format="$~g", text="said", from_zero=True)
     whole = money(sum(one.nano for one in paid))
-    return intervals(bars, "judge", [panel], f"Cost of judges: {whole} in all")
+    return intervals(prices, "judge", [panel], f"Cost of judges: {whole} in all")
 
 
 def _cost_plane(document: Mapping[str, Any]) -> Plane | None:
@@ -437,6 +438,7 @@ CHARTS: dict[str, ChartKind] = {
         ),
         ChartKind("calls", page=stacks),
         ChartKind("money", page=steps),
+        ChartKind("wins", page=bars),
     )
 }
 """Every kind of chart, in the order in which `plot` names those that there is data for."""

@@ -1,4 +1,4 @@
-"""Instructions and contestants: where models differ, what decides the order, and what says nothing or looks odd."""
+"""Instructions: where models differ, what decides the order, and what says nothing or looks odd."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.pages.context import PageContext
-from venire.reports.documents.rows import expected
 from venire.storage.read.activity import instruction_numbers, known_models
 from venire.storage.read.trial_details import instruction as instruction_detail
 from venire.storage.read.trial_table import TrialFilter
@@ -88,53 +87,4 @@ def instruction(here: PageContext) -> dict[str, Any]:
         "calls": here.links.calls(instruction=number),
         "flipped": here.links.calls(instruction=number, flipped=True),
         "disagree": here.links.calls(instruction=number, disagree=True),
-    }
-
-
-def contestant(here: PageContext) -> dict[str, Any]:
-    """The values of a model's page. Raises InputError for no model."""
-    number = here.number
-    models = {one.number: one for one in known_models(here.store)}
-    if number not in models:
-        raise InputError(f"the store has no model {number}")
-    known = models[number]
-    board = here.board_at_hand() or {}
-    ratings = {one["model"]: one for one in board.get("models", ())}
-    mine = ratings.get(known.name)
-
-    def likely(other: str) -> float | None:
-        theirs = ratings.get(other)
-        if mine is None or theirs is None or mine.get("elo") is None or theirs.get("elo") is None:
-            return None
-        return expected(mine["elo"] - theirs["elo"])
-
-    opponents = []
-    for one in here.table.opponents(number):
-        share = one.wins / one.verdicts if one.verdicts else None
-        links = {
-            "link": here.links.calls(model=number, opponent=one.number),
-            "page": here.links.contestant(one.number),
-        }
-        opponents.append(
-            (2.0 if share is None else share, {"tally": one, "share": share, "expected": likely(one.name)} | links)
-        )
-    opponents.sort(key=lambda one: one[0])
-    return {
-        "title": known.name,
-        "model": known,
-        "rating": mine,
-        "estimand": board.get("diagnostics", {}).get("estimand"),
-        "opponents": [row for _, row in opponents],
-        "categories": [
-            {
-                "name": called,
-                "share": wins / count if count else None,
-                "count": count,
-                "link": here.links.calls(model=number, category=called),
-            }
-            for called, wins, count in here.table.own_categories(number)
-        ],
-        "calls": here.links.calls(model=number),
-        "lost": here.links.calls(model=number, flipped=True),
-        "leaderboard": here.links.to("leaderboard"),
     }

@@ -67,6 +67,14 @@ select m.id, m.name, sum(if(c.model_a = $model, c.winner + 1, 1 - c.winner) / 2)
 select i.category, sum(if(c.model_a = $model, c.winner + 1, 1 - c.winner) / 2) filter (where c.status = 0) wins, count(*) filter (where c.status = 0) verdicts
   from memory.main.{table} c join instruction i on i.id = c.instruction where $model in (c.model_a, c.model_b) and c.model_b is not null group by all order by all;
 
+-- name: trial_table_answers
+-- How one model's answers did, an instruction each, with the beginning of the answer: some after others in an order of a figure.
+select r.instruction, i.external_id, i.category, r.wins, r.verdicts, r.trial, left(o.text, $characters) from (
+  select c.instruction, sum(if(c.model_a = $model, c.winner + 1, 1 - c.winner) / 2) filter (where c.status = 0 and c.model_b is not null) wins, count(*) filter (where c.status = 0 and c.model_b is not null) verdicts,
+      min(c.trial) trial, min(if(c.model_a = $model, c.completion_a, c.completion_b)) completion
+    from memory.main.{table} c where $model in (c.model_a, c.model_b) group by all order by {order} limit $limit offset $offset) r
+  join instruction i on i.id = r.instruction left join completion o on o.id = r.completion order by {order};
+
 -- name: trial_table_battle
 -- Trials that show the same completions of the same instruction, by judge, repeat and order.
 select c.trial from memory.main.{table} c, (select instruction, completion_a, completion_b from memory.main.{table} where trial = $trial) o

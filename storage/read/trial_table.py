@@ -37,8 +37,18 @@ ORDERS: Mapping[str, str] = {
 }
 """What rows can be sorted by, with the expression of it: a number, so that a page can be continued after it."""
 
+ANSWER_ORDERS: Mapping[str, str] = {
+    "best": "wins / nullif(verdicts, 0) desc nulls last, verdicts desc, trial",
+    "worst": "wins / nullif(verdicts, 0) nulls last, verdicts desc, trial",
+    "instruction": "trial",
+}
+"""What the answers of a model can be sorted by, in SQL."""
+
 _STALE = 20.0
 """A table is made again at the earliest after so many times as long as it took: 5 % of one core at most."""
+
+_ANSWER_START = 400
+"""Characters of an answer that a list of them reads."""
 
 _NEAR = 2_000
 """Trials on either side of one among which its neighbours are looked for first."""
@@ -237,6 +247,27 @@ class OpponentTally(NamedTuple):
     disagreements: float
 
 
+class AnswerTally(NamedTuple):
+    """How a model's answer to one instruction did: wins with ties as halves, readable verdicts on pairs.
+
+    `trial` is the first that shows it, `start` the beginning of its text.
+    """
+
+    number: int
+    """Of the instruction."""
+    instruction: str
+    category: str | None
+    wins: float | None
+    verdicts: int
+    trial: int
+    start: str | None
+
+    @property
+    def share(self) -> float | None:
+        """The share of wins."""
+        return None if self.wins is None or not self.verdicts else float(self.wins) / self.verdicts
+
+
 def categories(store: Store) -> tuple[str, ...]:
     """The categories of a store's instructions, by name."""
     return tuple(name for (name,) in store.read("category_names"))
@@ -383,6 +414,18 @@ class TrialTable:
         """How a model did in each category: wins with ties as halves, and verdicts."""
         rows = self._run("trial_table_own_categories", model=model)
         return tuple((name, float(wins or 0.0), int(count)) for name, wins, count in rows)
+
+    def answers(self, model: int, *, order: str, limit: int, after: int = 0) -> tuple[AnswerTally, ...]:
+        """How the answers of a model did, `limit` of them behind the first `after` in an order of `ANSWER_ORDERS`."""
+        rows = self._run(
+            "trial_table_answers",
+            order=ANSWER_ORDERS[order],
+            model=model,
+            limit=limit,
+            offset=after,
+            characters=_ANSWER_START,
+        )
+        return tuple(map(AnswerTally._make, rows))
 
     def battle(self, trial: int, *, limit: int = 200) -> tuple[int, ...]:
         """The trials that show the same completions as one does, that one among them."""

@@ -378,6 +378,26 @@ def test_a_method_that_ranks_without_ratings_is_shown_as_an_order(visit: Visit, 
     visit.assert_quiet()
 
 
+def test_a_contestant_has_its_answers_from_the_best_to_the_worst_and_charts_of_its_wins(
+    visit: Visit, served: Served
+) -> None:
+    number = ask(served.store, "select id from model where name = 'sloppy'")
+    page = visit.open(served.at(f"contestant/{number}"))
+    answers = page.locator("[aria-label=Answers] tbody tr")
+    expect(answers).to_have_count(ask(served.store, "select count(*) from instruction"))
+    best = answers.first.locator("th").inner_text()
+    expect(page.locator("[aria-label='Best answer'] h2")).to_have_text(f"Best on {best}")
+    expect(page.locator("picture.chart img")).to_have_count(2)
+    page.get_by_role("link", name="fewest wins first").click()
+    worst = answers.first.locator("th").inner_text()
+    expect(page.locator("[aria-label='Worst answer'] h2")).to_have_text(f"Worst on {worst}")
+    assert worst != best
+    answers.first.get_by_role("link", name=f"battles on {worst}").click()
+    expect(page.locator("h2").first).to_contain_text(worst)
+    expect(page.locator("[aria-label=Completions]")).to_contain_text("sloppy")
+    visit.assert_quiet()
+
+
 def every_page(served: Served) -> dict[str, str]:
     """Each kind of page with its address."""
     trial = ask(served.store, "select min(trial) from battle")
@@ -454,6 +474,8 @@ def test_pictures_are_drawn_in_the_scheme_asked_for(visit: Visit, served: Served
         ("calls?status=odd", "there is no status"),
         ("calls?min_cost=1e400", "cannot be read"),
         ("leaderboard?method=none", "there is no method"),
+        ("contestant/1?answers=none", "they are not sorted by"),
+        ("contestant/1?after=-1", "a number of answers"),
         ("instructions?order=none", "not sorted by"),
         ("search?in=none", "replies, instructions or completions"),
         ("nowhere", "Not Found"),

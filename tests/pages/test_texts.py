@@ -107,7 +107,9 @@ def test_no_text_takes_long_to_be_shown(text: str) -> None:
 
 def test_a_first_line_is_cut_with_a_mark() -> None:
     assert first_line("\n---\nWhy **not**\n\nBecause.") == "Why **not** …"
+    assert first_line("```python\nx = 1\n```") == "x = 1"
     assert first_line("one line") == "one line"
+    assert first_line("***") == "***"
     assert len(first_line("x" * 10**6)) == 121
 
 

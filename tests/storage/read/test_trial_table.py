@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.storage.conftest import START, House
 from venire.arena.errors import InputError
 from venire.storage.read.activity import calls_over_time, judge_activity, pairwise_agreement, route_activity
 from venire.storage.read.trial_details import completions, instruction, trial_details
-from venire.storage.read.trial_table import ORDERS, STATUSES, TrialFilter, TrialTable, parquet_parts
+from venire.storage.read.trial_table import ANSWER_ORDERS, ORDERS, STATUSES, TrialFilter, TrialTable, parquet_parts
 from venire.storage.store.opening import open_store
 
 MODELS = ("apple", "birch", "cedar")
@@ -130,6 +131,24 @@ def test_battle_by_battle_each_stands_together_and_what_calls_came_to_is_known(
     assert starts.keys() == {trials[0], retried}
     assert (starts[trials[0]].reply, starts[trials[0]].fault) == ("reasons", None)
     assert (starts[retried].reply, bool(starts[retried].fault)) == ("reasons", True)
+
+
+def test_answers_of_a_model_stand_by_their_wins_part_by_part(judged: tuple[House, TrialTable, list[int]]) -> None:
+    house, table, _ = judged
+    model = dict(house.all("select name, id from model"))["birch"]
+    for order in ANSWER_ORDERS:
+        whole = table.answers(model, order=order, limit=10)
+        parts = [table.answers(model, order=order, limit=1, after=after)[0] for after in range(len(whole))]
+        assert list(whole) == parts
+        assert {one.instruction for one in whole} == set(QUESTIONS)
+        for one in whole:
+            wanted = TrialFilter(model=model, instruction=one.number)
+            assert one.wins == table.count(replace(wanted, winner=model)) + table.count(replace(wanted, winner=0)) / 2
+            assert one.verdicts == table.count(replace(wanted, status="ok"))
+            assert one.trial == min(everything(table, wanted))
+            assert one.start
+    shares = [one.share for one in table.answers(model, order="best", limit=10)]
+    assert shares == sorted(shares, key=lambda share: -(share or 0.0))
 
 
 def test_an_unknown_status_or_order_is_refused(judged: tuple[House, TrialTable, list[int]]) -> None:

@@ -6,7 +6,9 @@ verdicts are on no board with theirs.
 
 from __future__ import annotations
 
+import difflib
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,8 +22,10 @@ from venire.configs.loading import campaign_of, checked_file, toml_value
 from venire.configs.schema import Judge
 from venire.configs.settings import plain_number
 from venire.configs.short_names import missing_address
-from venire.judges.providers.price_table import selling_vendor
+from venire.judges import PROTOCOLS
+from venire.judges.providers.price_table import find_price, known_models, selling_vendor
 from venire.reports.wording import counted
+from venire.simulation.judge import parse_model
 from venire.storage.transfer.answers import AnswerTable
 from venire.storage.transfer.delimited import write_rows
 from venire.storage.transfer.formats import tables
@@ -68,12 +72,18 @@ def folder_of(paths: Sequence[Path]) -> Path:
     return folder.with_name(f"{folder.name}.venire") if folder.name else Path("answers.venire")
 
 
-def prepare(folder: Path, answers: AnswerTable, made_from: str, wishes: JudgingWishes) -> JudgingFolder:
+def prepare(
+    folder: Path, answers: AnswerTable, made_from: str, wishes: JudgingWishes, *, runs: bool = True
+) -> JudgingFolder:
     """Write tables and campaign file into a folder, or bring those that are there up to date.
 
-    What people changed in the campaign file stays. Raises InputError where no judge is named, for judges of which some
-    alone are simulated, for an unknown vendor, and for answers that differ from those that a store of the folder has.
+    What people changed in the campaign file stays. `runs`: the campaign is run at once, so that all prices must be
+    known. Raises InputError for no judge, for judges of which some alone are simulated, for one whose vendor, protocol
+    or price is not known, and for answers that differ from those that a store of the folder has.
     """
+    if runs:
+        for name in wishes.judges:
+            _refuse_unpriced(name, _judge(name, wishes.protocol), made_from)
     rehearsal = _is_rehearsal(folder, wishes.judges)
     path = folder / ("rehearsal.toml" if rehearsal else "campaign.toml")
     before = _tables_before(folder)
@@ -165,16 +175,40 @@ def _identity(judge: Judge) -> tuple[str, str, str | None, str]:
 
 
 def _judge(name: str, protocol: str | None) -> Judge:
-    """A judge that is named on the command line. Raises InputError where its name does not say where it is asked."""
+    """A judge that is named on the command line.
+
+    Raises InputError where the name does not say where it is asked, or the protocol or the simulated judge is unknown.
+    """
     model = name
     if name.startswith(_SIMULATED):
         profile = name.removeprefix(_SIMULATED).lstrip(":/") or _PROFILE
         model = f"{_SIMULATED}/{profile}{'' if '@' in profile else '@1'}"
+        parse_model(model)
     elif Judge(model=name).base_url is None:
         if (vendor := selling_vendor(name)) is None:
             raise InputError(f"--judge {name}: its address is {missing_address(name)}")
         model = f"{vendor}:{name}"
-    return Judge(model=model) if protocol is None else Judge(model=model, protocol=cast(Any, protocol))
+    if protocol is None:
+        return Judge(model=model)
+    pairwise = [one for one in PROTOCOLS if PROTOCOLS[one].shape.pairwise]
+    if protocol not in pairwise:
+        raise InputError(f"--protocol {protocol}: shows no two answers, or is none; there are {few(pairwise, 12)}")
+    return Judge(model=model, protocol=cast(Any, protocol))
+
+
+def _refuse_unpriced(name: str, judge: Judge, made_from: str) -> None:
+    """Raises InputError for a judge whose price is not known: it may be mistyped."""
+    if judge.free or judge.model.startswith(_SIMULATED) or find_price(judge.model, judge.base_url) is not None:
+        return
+    there = known_models()
+    near = difflib.get_close_matches(name.replace("/", ":", 1), there, n=1, cutoff=0.75)
+    said = f"did you mean {near[0]}? Else, " if near else ""
+    table = shlex.quote(made_from) if " " not in made_from else made_from
+    raise InputError(
+        f"--judge {name}: no price of this model is known: {said}`venire prices WORD` searches, and "
+        f"`venire init FOLDER --from {table} --judge {name}` writes a campaign file in which to give it one, "
+        "price = { input = DOLLARS, output = DOLLARS } per million tokens, and which `venire run` runs"
+    )
 
 
 def _with_models(text: str, models: Sequence[str]) -> str:

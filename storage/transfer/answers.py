@@ -205,6 +205,10 @@ def _rows(table: TableFile, mapping: Mapping[str, str], notes: list[str], *, sev
 
 
 def _unclear(table: TableFile, ours: str, mapping: Mapping[str, str]) -> InputError:
+    if {"model_a", "model_b", "winner"} <= table.columns.keys():
+        return InputError(
+            f"{table.path}: holds verdicts and no answers to judge: `venire rate {table.path}` makes a board of them"
+        )
     missing = table.missing(ours, mapping)
     return MissingColumnError(
         f"{missing.sentence}. A table of answers has prompt, model and response in each row, or a prompt and a column "
@@ -250,6 +254,11 @@ def _prompt(row: TextRow, columns: Mapping[str, str]) -> str:
 def _long(table: TableFile, columns: Mapping[str, str], several: bool) -> Iterator[_Answer]:
     there = list(dict.fromkeys(columns.values()))
     labels = [columns[ours] for ours in ("model", "instruction_id") if ours in columns]
+    if "model" not in columns and not several:
+        raise InputError(
+            f"{table.path}: no column says whose the answers are: add a column model, name the one that says it "
+            f"({setting_of('mapping', 'model', 'COLUMN')}), or give a file for each model, named after it"
+        )
     stem = str(table.path).replace("\\", "/").rpartition("/")[2].partition(".")[0]
     for row in _cells(table, there, labels):
         if "instruction" in columns and "completion" in columns:

@@ -11,6 +11,7 @@ import typer
 
 from venire.arena.errors import InputError
 from venire.cli.options import EnvFile, Yes, with_options
+from venire.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from venire.judging import JudgingFolder
@@ -76,7 +77,7 @@ def judge(
     from venire.embedded import Embedded
     from venire.endpoints import read_secrets
     from venire.forecasts.intervals import plan_intervals
-    from venire.render.judged import show_judged, show_short_plan
+    from venire.render.judged import JudgedPart, show_judged, show_short_plan
     from venire.render.outcome import run_shown, show_trouble
     from venire.render.screen import console
     from venire.session import Session
@@ -93,12 +94,20 @@ def judge(
             show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
             read_secrets(session.campaign, session.campaign.judges, environ)  # before anybody agrees to the price
         agree(session, yes=yes)
-        code = show_trouble(session, screen, run_shown(session, screen, Embedded(), environ=environ))
-    show_judged(screen, campaign, answers, rehearsal=made.rehearsal)
+        summary = run_shown(session, screen, Embedded(), environ=environ)
+        code, part = show_trouble(session, screen, summary), JudgedPart.of(session)
+    if code != INTERRUPTED:  # whoever stops a run wants to leave
+        show_judged(screen, campaign, part, _again(answers, wanted, out))
     raise typer.Exit(code)
 
 
-def made_of(answers: list[str], wanted: JudgingOptions, out: Path | None) -> JudgingFolder:
+def _again(answers: list[str], wanted: JudgingOptions, out: Path | None) -> list[str]:
+    """The command that goes on with these tables."""
+    options = [] if out is None else ["-o", str(out)]
+    return ["venire", "judge", *answers, *options, *(word for pair in wanted.mapping for word in ("--map", pair))]
+
+
+def made_of(answers: list[str], wanted: JudgingOptions, out: Path | None, *, runs: bool = True) -> JudgingFolder:
     """The folder of a campaign of these tables, made or brought up to date. Raises InputError as `prepare` does."""
     from venire.cli.verdict_options import column_map
     from venire.judging import JudgingWishes, folder_of, prepare
@@ -108,7 +117,7 @@ def made_of(answers: list[str], wanted: JudgingOptions, out: Path | None) -> Jud
     paths = files_of(map(Path, answers))
     read = read_answers(paths, column_map(wanted.mapping))
     wishes = JudgingWishes(tuple(wanted.judges), _dollars(wanted.budget), wanted.protocol)
-    return prepare(out or folder_of(paths), read, " ".join(answers), wishes)
+    return prepare(out or folder_of(paths), read, " ".join(answers), wishes, runs=runs)
 
 
 def _dollars(text: str | None) -> Decimal | None:

@@ -81,7 +81,7 @@ def plan_warnings(session: Session) -> Iterator[str]:
     if many == 1:
         yield (
             "a single instruction: no rating or consistency will have an interval, and all of them are of this one "
-            f"text; [plan] instructions = {MIN_INSTRUCTIONS} or more gives intervals that hold"
+            f"text; {MIN_INSTRUCTIONS} or more give intervals that hold"
         )
     if many < MIN_INSTRUCTIONS and (stop.half_width is not None or stop.top is not None or stop.ranks):
         yield (

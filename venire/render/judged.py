@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Console
 
 from venire.arena.campaigns import CampaignSettings
+from venire.arena.errors import InputError
+from venire.arena.records import Origin
 from venire.arena.wording import few, money, plain
 from venire.forecasts.intervals import PlanIntervals
 from venire.forecasts.plan import plan_warnings
 from venire.orchestrator.costs.forecast import Forecast
-from venire.render.screen import console
+from venire.render.screen import FAILED, console
 from venire.render.sections import show
 from venire.reports.audit.cases import audited
 from venire.reports.board.source import VerdictSource
@@ -25,6 +27,8 @@ from venire.wording import duration
 
 _NAMES = 8
 _DOUBTS = 3
+_WIDEST = 400
+"""Half-widths beyond this many points say nothing that anybody could use."""
 
 
 def show_short_plan(
@@ -44,8 +48,8 @@ def show_short_plan(
     screen.print(f"money:    {_money(session, forecast)}; time: {_time(forecast)}")
     if isinstance(intervals, PlanIntervals):
         half = intervals.within.median()
-        sure = f"about +-{half:.0f} points" if np.isfinite(half) else "none on a single prompt"
-        screen.print(f"expected intervals: {sure} (100 points more win 64% of battles)")
+        sure = f"expected intervals: +-{half:.0f} points (100 points more win 64% of battles)"
+        screen.print(sure if half <= _WIDEST else "expected intervals: too wide to rank by: it takes more prompts")
     for sentence in plan_warnings(session):
         screen.print(plain(sentence), style="yellow")
 
@@ -65,24 +69,63 @@ def _time(forecast: Forecast) -> str:
     return f"about {duration(max(known))}" if known else "as the vendors answer"
 
 
-def show_judged(screen: Console, campaign: CampaignSettings, answers: Sequence[str], *, rehearsal: bool) -> None:
-    """Who leads, the board, what to doubt, and the next commands."""
-    source = VerdictSource((campaign.store,))
-    sentence, board = headline(source)
-    out = console()
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """What a campaign has asked and spent when its run has ended, and what is left; money in nano-dollars."""
+
+    battles: int
+    """All that there may be."""
+    asked: int
+    paid: int
+
+    @staticmethod
+    def of(session: Session) -> JudgedPart:
+        """What a session has asked when its run has ended."""
+        asked = sum(one.design.size for one in session.planned.rounds)
+        share = session.progress.settled / max(1, session.progress.planned)
+        return JudgedPart(session.campaign.plan.phases[0].battles or asked, int(asked * share), session.spending.nano)
+
+    @property
+    def whole(self) -> int:
+        """Whole dollars that all battles cost, by what those so far did."""
+        return max(1, -(-self.paid * self.battles // max(1, self.asked) // 10**9))
+
+
+def show_judged(screen: Console, campaign: CampaignSettings, part: JudgedPart, again: Sequence[str]) -> None:
+    """Who leads, the board, the cost, what to doubt, and the next commands; `again` is the one that goes on."""
+    source, out = VerdictSource((campaign.store,)), console()
+    try:
+        sentence, board = headline(source)
+    except InputError as error:
+        screen.print(f"\nno board: {plain(str(error))}", style=FAILED, soft_wrap=True)
+        return
     out.print(f"\n{plain(sentence)}\n", soft_wrap=True)
     show(out, board.sections())
+    if part.paid:
+        limit = campaign.budget.money
+        of = "" if limit is None else f" of {money(limit)}"
+        out.print(f"\n{money(part.paid)}{of} spent; {part.asked:,} of {part.battles:,} battles judged")
     worries = audited(source).worries
-    out.print("\nWhat to doubt:" if worries else "\nNo check of the data worries.")
+    out.print("\nWhat to doubt:" if worries else "\nWhat to doubt: no check of the data worries")
     for one in worries[:_DOUBTS]:
         out.print(f"  {plain(one.says)}", soft_wrap=True)
-    folder = os.path.relpath(campaign.path.parent)
-    of = shlex.quote(os.path.relpath(campaign.path) if rehearsal else folder)
-    table = shlex.join(answers)
+    _show_next(screen, campaign, part, again)
+
+
+def _show_next(screen: Console, campaign: CampaignSettings, part: JudgedPart, again: Sequence[str]) -> None:
+    rehearsed = all(one.origin is Origin.SIMULATED for one in campaign.judges)
+    of = os.path.relpath(campaign.path if rehearsed else campaign.path.parent)
+    more, why = ["--judge", "anthropic:claude-haiku-4-5"], "another judge"
+    if rehearsed:
+        more, why = ["--judge", "openai:gpt-4.1-mini", "--budget", "2"], "for real"
+    elif part.asked < part.battles:
+        more, why = ["--budget", str(part.whole)], "the other battles: narrower intervals"
+    commands = (
+        (("venire", "serve", of), "board, judges and every reply as pages"),
+        (("venire", "report", of, "-o", "report.html"), "to send to others"),
+        ((*again, *more), why),
+    )
+    width = max(len(shlex.join(command)) for command, _ in commands)
     screen.print("\nNext:")
-    for command in (
-        f"venire serve {of}",
-        f"venire report {of} -o report.html",
-        f"venire judge {table} --judge openai:gpt-4.1-mini --budget 2",
-    ):
-        screen.print(f"  {command}", soft_wrap=True)
+    for command, what in commands:
+        screen.print(f"  {shlex.join(command):<{width}}  # {what}", soft_wrap=True)

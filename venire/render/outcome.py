@@ -116,8 +116,7 @@ def run_shown(
 
 
 def show_trouble(session: Session, screen: Console, summary: CampaignSummary) -> int:
-    """Of a run that has ended: replies that could not be read, and what but the budget ended it; the exit code."""
-    show_readability(screen, judge_readability(session.store, session.planned.id), session.campaign.store)
+    """What but its budget kept a run from its end; returns the exit code."""
     if not summary.statistics.calls and not summary.statistics.answered:
         screen.print("nothing was asked in this run")
     if summary.ending not in (Ending.COMPLETE, Ending.BUDGET):

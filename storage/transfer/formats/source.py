@@ -230,6 +230,8 @@ def open_table(path: TableSource) -> TableFile:
         return _in_memory(path)
     refuse_address(path)
     file = file_of(path)
+    if file.is_dir():
+        raise InputError(f'{path}: a folder, not a file; where several files are taken: "{path}/*.csv"')
     refuse_archive(path, file)
     names = [suffix.lower() for suffix in file.suffixes[-2:]]
     compression = "gzip" if names[-1:] == [".gz"] else "none"
@@ -238,7 +240,7 @@ def open_table(path: TableSource) -> TableFile:
     if not extension or extension[0] not in known:
         raise InputError(f"{path}: not a table by its name; accepted: {_EXTENSIONS}")
     if not file.is_file():
-        raise InputError(f"{path}: {'a folder, not a file' if file.is_dir() else 'no such file'}")
+        raise InputError(f"{path}: no such file")
     connection = connect(file)
     try:
         if extension[0] == ".parquet":

@@ -21,6 +21,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from venire.arena.errors import InputError
+from venire.arena.wording import nearest
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -158,7 +159,10 @@ def _check(name: str, value: object, hint: Any) -> None:
     verb = "is" if part is value else "holds"
     named = isinstance(part, str) and "one of " in accepted and len(part) <= 60
     found = repr(part) if named or isinstance(part, Real | Decimal | None) else _kind(part)
-    raise InputError(f"{name} {verb} {found}; {'choose' if accepted.startswith('one of') else 'give'} {accepted}")
+    near = nearest(part, accepted.partition("one of ")[2].split(", ")) if named else None
+    hint = f"did you mean {near!r}? " if near is not None else ""
+    verb_of = "choose" if accepted.startswith("one of") else "give"
+    raise InputError(f"{name} {verb} {found}; {hint}{verb_of.capitalize() if hint else verb_of} {accepted}")
 
 
 @dataclass(frozen=True, slots=True)

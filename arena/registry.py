@@ -18,6 +18,7 @@ from pkgutil import resolve_name
 from typing import Any, Generic, Literal, TypeVar
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 
 Entry = TypeVar("Entry")
 
@@ -79,7 +80,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     def find(self, name: str) -> Entry:
         """The part of that name, for a name that a user wrote. Raises InputError that lists what there is."""
         if name not in self:
-            raise InputError(f"there is no {self.kind} {name!r}; there is: {', '.join(self)}")
+            raise InputError(f"there is no {self.kind} {name!r}; {suggest(name, self)}")
         return self[name]
 
     @cached_property

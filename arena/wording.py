@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 
 
 def plain(text: str) -> str:
@@ -23,6 +25,39 @@ def few(names: Sequence[str], most: int = 5) -> str:
     """The first names, and how many more there are, so that a long list does not fill the screen."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def suggest(word: object, names: Iterable[str]) -> str:
+    """The end of a sentence about a word that is none of some names: what was probably meant, and what there is.
+
+    Case, hyphens and underscores make no difference to what is near; of long lists the first thirty are named.
+
+    >>> suggest("balancd", ["balanced", "random"])
+    "did you mean 'balanced'? There are: balanced, random"
+    >>> suggest("?", ["balanced"]), suggest("?", [])
+    ('there is: balanced', 'there is none')
+    """
+    known = list(dict.fromkeys(names))
+    if not known:
+        return "there is none"
+    listed = f"{'is' if len(known) == 1 else 'are'}: {plain(few(known, 30))}"
+    near = nearest(str(word), known)
+    return f"there {listed}" if near is None else f"did you mean {near!r}? There {listed}"
+
+
+def nearest(word: str, names: Iterable[str]) -> str | None:
+    """The name that is most like a word, or the only one that it is a part of; None: there is none.
+
+    >>> nearest("Bradley_Terry", ["bradley-terry", "elo"]), nearest("alpaca", ["alpaca-eval", "json"]), nearest("x", [])
+    ('bradley-terry', 'alpaca-eval', None)
+    """
+    folded = {_folded(name): name for name in names}
+    close = get_close_matches(_folded(word), folded, n=1) or [name for name in folded if _folded(word) in name]
+    return folded[close[0]] if len(close) == 1 else None
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.casefold().strip())
 
 
 def money(nano: int, decimals: int | None = None) -> str:

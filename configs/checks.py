@@ -16,6 +16,7 @@ from venire.arena.budgets import UNITS
 from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED, Origin
 from venire.arena.registry import POLICIES, PROVIDERS
+from venire.arena.wording import suggest
 from venire.configs.fields import LaneKey
 from venire.configs.problems import Place, Problem, quoted
 from venire.configs.schema import Contestant, Editor, Judge, PhaseTable, Plan, RespondentTable
@@ -273,11 +274,11 @@ def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Ite
         "model": [model for judge in judges if isinstance(model := judge.get("model"), str)],
     }
     for kind, names in there.items():
+        known = [quoted(name).strip('"') for name in names]
         limits = budget.get(kind) if isinstance(budget, dict) else None
         for name in limits if isinstance(limits, dict) else ():
             if name not in names:
-                known = ", ".join(map(quoted, dict.fromkeys(names))) or "none"
-                yield Problem(("budget", kind, name), f"no {kind} of that name; there is: {known}")
+                yield Problem(("budget", kind, name), f"no {kind} of that name; {suggest(name, known)}")
 
 
 def _lane_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:

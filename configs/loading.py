@@ -35,6 +35,7 @@ from venire.arena.errors import InputError
 from venire.arena.keywords import checked
 from venire.arena.records import EDIT, GENERATE
 from venire.arena.registry import PROVIDERS
+from venire.arena.wording import suggest
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
 from venire.configs.schema import (
@@ -84,7 +85,7 @@ def in_batches(campaign: CampaignSettings, names: Sequence[str]) -> CampaignSett
     lanes = set()
     for name in names:
         if name not in judges:
-            raise InputError(f"--batch {name}: no judge of that name; there is: {', '.join(judges)}")
+            raise InputError(f"--batch {name}: no judge of that name; {suggest(name, judges)}")
         route = judges[name].lane.routes[0]
         if route.provider not in PROVIDERS or not PROVIDERS[route.provider].batches:
             raise InputError(f"--batch {name}: provider {route.provider!r} has no batch interface")

@@ -6,7 +6,6 @@ that names secrets or addresses, nor any text or name that looks like a key.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from venire.arena.wording import nearest
 from venire.configs.values import OneOf
 
 Place = tuple[int | str, ...]
@@ -79,6 +79,8 @@ def _problem(root: type[BaseModel], place: Place, kind: str, detail: Any) -> Pro
     if kind == "missing":
         return Problem(place, f"missing; accepted: {accepted}")
     reason = str(detail["ctx"]["error"]) if kind == "value_error" else ""
+    if kind == "unknown_name" and "ctx" in detail:
+        reason = detail["msg"]
     if not _UNSHOWN.isdisjoint(place):
         return Problem(place, reason or f"found {_kind_of(detail['input'])}; accepted: {accepted}")
     found = _shown(detail["input"]) + (f" ({reason})" if reason else "")
@@ -91,9 +93,8 @@ def _unknown(key: str, accepted: list[str]) -> str:
             "unknown key; no secret stands in this file: put it into an environment variable and name that in "
             "key_variable of a [[judge]]"
         )
-    nearest = difflib.get_close_matches(key.lower(), accepted, n=1)
-    hint = f'did you mean "{nearest[0]}"?' if nearest else f"accepted: {', '.join(accepted)}"
-    return f"unknown key; {hint}"
+    near = nearest(key, accepted)
+    return f"unknown key; accepted: {', '.join(accepted)}" if near is None else f'unknown key; did you mean "{near}"?'
 
 
 def _described(root: type[BaseModel], place: Place) -> tuple[type[BaseModel] | None, str]:

@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES
+from venire.arena.wording import nearest
 
 _Value = TypeVar("_Value")
 
@@ -264,6 +265,9 @@ class OneOf:
 
     def _known(self, value: str) -> str:
         if value not in self.registry and value not in self.also:
+            near = nearest(value, (*self.registry, *self.also))
+            if near is not None:
+                raise PydanticCustomError("unknown_name", 'did you mean "{near}"?', {"near": near})
             raise PydanticCustomError("unknown_name", "there is nothing of this name")
         return value
 

@@ -17,6 +17,7 @@ from string import Template
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
 from venire.arena.records import Conversation, Material, Outcome, Protocol, Trial
+from venire.arena.wording import suggest
 from venire.judges.context_window import fit_to_context
 from venire.judges.safety.sanitize import enclose
 
@@ -112,7 +113,7 @@ def check(protocol: str, names: tuple[str, ...], options: Mapping[str, str]) -> 
             continue
         name = option.removeprefix(OVERRIDE)
         if name not in names:
-            raise InputError(f"{option}: there is no such prompt; this protocol sends: {', '.join(names) or 'none'}")
+            raise InputError(f"{option}: this protocol has no such prompt; {suggest(name, names)}")
         own = Template(text)
         if not text.strip():
             raise InputError(f"{option}: the text is empty: write one, or leave the option out")
@@ -122,8 +123,8 @@ def check(protocol: str, names: tuple[str, ...], options: Mapping[str, str]) -> 
         if missing := sorted(needed - found):
             raise InputError(f"{option}: ${missing[0]} is missing: the text must say where it stands")
         if unknown := sorted(found - needed):
-            known = ", ".join(f"${variable}" for variable in sorted(needed)) or "none"
-            raise InputError(f"{option}: ${unknown[0]} is no variable of this prompt; it has: {known}")
+            known = suggest(f"${unknown[0]}", [f"${variable}" for variable in sorted(needed)])
+            raise InputError(f"{option}: ${unknown[0]} is no variable of this prompt; {known}")
 
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 from urllib.parse import urlencode
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.storage.read.trial_table import ORDERS, TrialFilter
 
 COLUMNS: Mapping[str, str] = {
@@ -141,7 +142,8 @@ def read_choice(query: Mapping[str, str]) -> TableChoice:
     """The choice in the parameters of an address. Raises InputError for one that cannot be read."""
     order = query.get("order", DEFAULT_ORDER)
     if order not in ORDERS:
-        raise InputError(f"order: rows are not sorted by {order[:MAX_IN_ADDRESS]!r}; there are: {', '.join(ORDERS)}")
+        order = order[:MAX_IN_ADDRESS]
+        raise InputError(f"order: rows are not sorted by {order!r}; {suggest(order, ORDERS)}")
     asked = query.get("columns", "").split()
     columns = tuple(name for name in COLUMNS if name in asked) if asked else DEFAULT_COLUMNS
     rows = query.get("rows", "100")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.arena.wording import interval_text
+from venire.arena.wording import interval_text, suggest
 from venire.ratings.agreement.reference import Agreement, agreement
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Rated
@@ -200,7 +200,7 @@ def compare(
             + "".join(f"\nleft out: {name} {why}" for name, why in left_out.items())
         )
     if unknown := [name for name in chosen if name not in METHODS]:
-        raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
+        raise InputError(f"method is {unknown[0]!r}; {suggest(unknown[0], METHODS)}")
     _refuse_ignored_options(chosen, options)
     found = [rate(battles, name, options_for(name, options)) for name in chosen]
     # A method of people's votes rates those that people saw, which may be fewer, or others.

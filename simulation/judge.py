@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from venire.arena.errors import InputError
 from venire.arena.scale import LOGITS_PER_POINT
+from venire.arena.wording import suggest
 
 Side = Literal["first", "second", "tie"]
 
@@ -118,7 +119,7 @@ def parse_model(name: str) -> tuple[Profile, int]:
         raise InputError(f"model {name!r} is not simulated: write simulated/<profile>@<seed>, the seed a whole number")
     profiles = load_profiles()
     if (profile := profiles.get(OBEYING.get(match[1], match[1]))) is None:
-        raise InputError(f"model {name!r} names no profile: choose one of {', '.join((*profiles, *OBEYING))}")
+        raise InputError(f"model {name!r} names no profile; {suggest(match[1], (*profiles, *OBEYING))}")
     return (replace(profile, name=match[1]) if match[1] in OBEYING else profile), int(match[2])
 
 

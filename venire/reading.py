@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
-from venire.arena.wording import plain
+from venire.arena.wording import plain, suggest
 from venire.judges.parsing.verdict_formats import (
     VERDICT_FORMATS,
     FormatCandidate,
@@ -202,9 +201,7 @@ def _read_groups(
 def _dialect(name: str) -> VerdictFormat:
     if name in VERDICT_FORMATS:
         return VERDICT_FORMATS[name]
-    near = difflib.get_close_matches(name, VERDICT_FORMATS, n=1)
-    hint = f'; is "{near[0]}" meant?' if near else "."
-    raise InputError(f'no dialect "{plain(name)}"{hint} There are {", ".join(VERDICT_FORMATS)}: `venire parse --list`')
+    raise InputError(f"no dialect {plain(name)!r}; {suggest(name, VERDICT_FORMATS)}: `venire parse --list`")
 
 
 def _counted(table: Annotated, progress: Callable[[int], None] | None) -> Iterator[str | None]:

@@ -11,6 +11,7 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
 from venire.arena.records import Respondent
+from venire.arena.wording import suggest
 from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_costs
 from venire.orchestrator.costs.coverage import Funds
 from venire.orchestrator.designs import ExcludedModel
@@ -109,7 +110,7 @@ def select_models(campaign: CampaignSettings, there: Sequence[importing.StoredMo
         if model not in known:
             raise InputError(
                 f"{campaign.path}: [data] models names {model!r}, which has no completions in the store; "
-                f"there are: {', '.join(sorted(known)) or 'none'}"
+                f"{suggest(model, sorted(known))}"
             )
         if needs_elo and known[model].elo is None:
             raise InputError(

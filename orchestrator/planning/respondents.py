@@ -8,6 +8,7 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSetting
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.records import EDIT, GENERATE, Respondent
+from venire.arena.wording import suggest
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import TRUNCATIONS
 from venire.judges.providers.price_table import find_context
@@ -28,10 +29,8 @@ def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respond
     for judge in campaign.judges:
         writers = {GENERATE: campaign.contestants, EDIT: campaign.editors}.get(judge.protocol, ())
         if judge.protocol not in PROTOCOLS or (judge.shape.writes and judge not in writers):
-            known = ", ".join(name for name in PROTOCOLS if not PROTOCOLS[name].shape.writes)
-            raise InputError(
-                f"{campaign.path}: judge {judge.name!r}: no protocol {judge.protocol!r}; there is: {known}"
-            )
+            known = suggest(judge.protocol, [name for name in PROTOCOLS if not PROTOCOLS[name].shape.writes])
+            raise InputError(f"{campaign.path}: judge {judge.name!r}: no protocol {judge.protocol!r}; {known}")
         entry = PROTOCOLS[judge.protocol]
         try:
             entry.check(judge.options)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.pages.context import PageContext
 from venire.storage.read.activity import instruction_numbers, known_models
 from venire.storage.read.trial_details import instruction as instruction_detail
@@ -30,7 +31,7 @@ def instructions(here: PageContext) -> dict[str, Any]:
     influence = next((one for one in findings if one["check"] == "single-instructions"), None)
     order = here.query.get("order", "decisive")
     if order not in ORDERS:
-        raise InputError(f"order: instructions are not sorted by {order[:80]!r}; there are: {', '.join(ORDERS)}")
+        raise InputError(f"order: instructions are not sorted by {order[:80]!r}; {suggest(order[:80], ORDERS)}")
     rows = here.memo(
         f"instructions {order}", lambda: here.table.instructions(TrialFilter(), order=ORDERS[order][0], limit=200)
     )

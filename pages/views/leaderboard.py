@@ -8,6 +8,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.registry import METHODS
+from venire.arena.wording import suggest
 from venire.pages.bars import drawn_board
 from venire.pages.context import PageContext
 from venire.reports.documents.people import people_blocks
@@ -25,7 +26,7 @@ def leaderboard(here: PageContext) -> dict[str, Any]:
     """
     chosen = {name: here.query.get(name, "").strip("\n") for name in ("method", "judge", "category")}
     if chosen["method"] and chosen["method"] not in METHODS:
-        raise InputError(f"there is no method {chosen['method'][:80]!r}; there are: {', '.join(METHODS)}")
+        raise InputError(f"there is no method {chosen['method'][:80]!r}; {suggest(chosen['method'][:80], METHODS)}")
     board = here.board(*chosen.values())
     models = {one.name: one for one in known_models(here.store)}
     rows = board["models"]

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.choices import Habit
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.am_elo.fit import Penalty
 from venire.ratings.am_elo.likelihood import NO_TIES, Cells, Point, cells_of
 from venire.ratings.am_elo.separation import (
@@ -119,8 +120,8 @@ def am_elo(
 
 def _kind(errors: Errors | None, data: Comparisons) -> Errors:
     kind: Errors = errors or ("sandwich" if data.cluster is None else "cluster")
-    if kind not in ("cluster", "sandwich", "hessian", "none"):
-        raise InputError(f"errors is {errors!r}; choose one of cluster, sandwich, hessian, none")
+    if kind not in get_args(Errors):
+        raise InputError(f"errors is {errors!r}; {suggest(kind, get_args(Errors))}")
     if kind == "cluster" and data.cluster is None:
         raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
     if kind == "hessian" and bool(((data.y != 0.0) & (data.y != 1.0)).any()):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError, VenireError
+from venire.arena.wording import suggest
 from venire.ratings.am_elo.am_elo import AmElo
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
@@ -43,7 +44,7 @@ def perturb(data: Comparisons, judges: Collection[str], kind: Perturbation, *, s
     60
     """
     if kind not in get_args(Perturbation):
-        raise InputError(f"kind is {kind!r}; choose one of {', '.join(get_args(Perturbation))}")
+        raise InputError(f"kind is {kind!r}; {suggest(kind, get_args(Perturbation))}")
     check_seed(seed)
     if data.judge is None:
         raise InputError("the comparisons name no judge: give `judge` to `comparisons`")

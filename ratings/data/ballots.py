@@ -19,6 +19,7 @@ from venire.arena.battles import Ballots, Battles
 from venire.arena.choices import Unranked
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.arena.wording import suggest
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.models import own_models
@@ -58,7 +59,7 @@ def ballots(
     (('a', 'b', 'c'), 2)
     """
     if unranked not in get_args(Unranked):
-        raise InputError(f"unranked is {unranked!r}; choose one of {', '.join(get_args(Unranked))}")
+        raise InputError(f"unranked is {unranked!r}; {suggest(unranked, get_args(Unranked))}")
     models, of_model = _names_of("model", model)
     rows = len(of_model)
     judges, of_judge = _names_of("judge", judge, rows) if judge is not None else ((_UNNAMED,), np.zeros(rows, np.int32))

@@ -19,6 +19,7 @@ from venire.arena.battles import Battles, Clustering
 from venire.arena.choices import Flips, Merge
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.arena.wording import suggest
 from venire.ratings.data.comparisons import Comparisons
 
 Cluster = Literal["auto", "instruction", "none"]
@@ -107,7 +108,7 @@ class Judgments:
     def of_judge(self, judge: str) -> Judgments:
         """One judge's rows. Raises `InputError` for an unknown judge."""
         if judge not in self.judges:
-            raise InputError(f"no judge {judge!r}; there are: {', '.join(self.judges)}")
+            raise InputError(f"no judge {judge!r}; {suggest(judge, self.judges)}")
         return self.select(self.judge == self.judges.index(judge))
 
     def comparisons(self, models: Sequence[str] | None = None, *, cluster: Cluster = "auto") -> Comparisons:
@@ -156,7 +157,7 @@ def _places(names: Sequence[str], chosen: Sequence[str]) -> NDArray[np.int64]:
     if len(place) < len(chosen):
         raise InputError("models: a name is listed twice; give every model one name")
     if unknown := sorted(place.keys() - set(names)):
-        raise InputError(f"models: no model {unknown[0]!r}; there are: {', '.join(names[:30])}")
+        raise InputError(f"models: no model {unknown[0]!r}; {suggest(unknown[0], names)}")
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
 
@@ -260,7 +261,7 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
     """
     for name, word, words in (("merge", merge, get_args(Merge)), ("flips", flips, get_args(Flips))):
         if word not in words:
-            raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
+            raise InputError(f"{name} is {word!r}; {suggest(word, words)}")
     if flips == "drop" and merge == "none":
         raise InputError('flips are found by merging the two orders: with merge "none" there are none to drop')
     return derived(battles, (merge, flips), lambda: _merged(canonical(battles), merge, flips))

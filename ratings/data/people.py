@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders, select_battles
 
@@ -167,7 +168,7 @@ def split_people(battles: Battles, names: Sequence[str]) -> tuple[Battles, Battl
     Raises `InputError` for a name that no judge has, and where nobody else judged.
     """
     if strange := [name for name in names if name not in battles.judges]:
-        raise InputError(f"no judge is called {strange[0]!r}; there are: {', '.join(battles.judges[:20])}")
+        raise InputError(f"no judge is called {strange[0]!r}; {suggest(strange[0], battles.judges)}")
     codes = [battles.judges.index(name) for name in names]
     theirs = np.isin(battles.judge, codes)
     if theirs.all():

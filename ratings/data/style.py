@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.validation import float_array
 
 STYLE_NAMES = ("length", "headers", "bold", "lists")
@@ -110,7 +111,7 @@ def style_covariates(
     if len(a) != len(b):
         raise InputError(f"there are {len(a)} texts for A and {len(b)} for B; give one each a comparison")
     if length not in ("characters", "words"):
-        raise InputError(f"length is {length!r}; choose one of characters, words")
+        raise InputError(f"length is {length!r}; {suggest(length, ('characters', 'words'))}")
     known = {text: style(text) for text in {*a, *b}}
     sides = [
         np.array(

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.arena.wording import suggest
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.validation import check_level
@@ -246,7 +247,7 @@ def _weights(ratings: Ratings, found: JointErrors, coefficients: Mapping[str, fl
     weights = np.zeros(len(place))
     for name, value in coefficients.items():
         if name not in ratings.models:
-            raise InputError(f"{name} is none of the models rated: {', '.join(ratings.models[:10])}")
+            raise InputError(f"{name} is none of the models rated; {suggest(name, ratings.models)}")
         if name not in place:
             raise InputError(f"{name} has no estimate or no error: leave it out, or see what `diagnostics` say of it")
         if not math.isfinite(value):

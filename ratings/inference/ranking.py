@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.inference.bootstrap import Replicates
@@ -133,7 +134,7 @@ def rank_interval(
 
 def _place(models: tuple[str, ...], model: str) -> int:
     if model not in models:
-        raise InputError(f"{model} is none of the models rated: {', '.join(models[:10])}")
+        raise InputError(f"{model} is none of the models rated; {suggest(model, models)}")
     return models.index(model)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.arena.wording import suggest
 from venire.ratings.data.clustered import interval_below_one, jackknife_error
 from venire.ratings.data.judgments import canonical
 from venire.ratings.data.statistics import student
@@ -307,9 +308,9 @@ class Consistency:
         names = [row.judge for row in self.judges]
         for name in (judge, other):
             if name not in names:
-                raise InputError(f"there is no judge {name!r}; choose from {', '.join(names)}")
+                raise InputError(f"there is no judge {name!r}; {suggest(name, names)}")
         if score not in self.forms:
-            raise InputError(f"score is {score!r}; choose one of {', '.join(SCORES)}")
+            raise InputError(f"score is {score!r}; {suggest(score, SCORES)}")
         wanted = self.level if level is None else level
         check_level(wanted)
         found = self.forms[score]
@@ -397,7 +398,7 @@ def consistency(
 def _check(unit: str, interval: str, level: float) -> None:
     for name, word, words in (("unit", unit, get_args(Unit)), ("interval", interval, get_args(Interval))):
         if word not in words:
-            raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
+            raise InputError(f"{name} is {word!r}; {suggest(word, words)}")
     check_level(level)
 
 

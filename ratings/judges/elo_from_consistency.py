@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.statistics import (
     FEWEST_FOR_CORRELATION,
     correlation_interval,
@@ -160,7 +161,7 @@ def elo_from_consistency(
     ('decisive', ('x', 'y'))
     """
     if score not in get_args(Score):
-        raise InputError(f"score is {score!r}; choose one of {', '.join(get_args(Score))}")
+        raise InputError(f"score is {score!r}; {suggest(score, get_args(Score))}")
     names = [row.judge for row in found.judges]
     nothing = np.full(len(names), np.nan)
     if score == "discrimination":

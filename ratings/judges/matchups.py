@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.arena.wording import suggest
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.components import strong_components
 from venire.ratings.pairwise.solvers import NotConvergedError
@@ -234,7 +235,7 @@ def importance(weights: Weights, shares: MatchupShares, gaps: NDArray[np.float64
     if weights == "gap-squared":
         return gaps**2
     if weights != "optimal":
-        raise InputError(f"weights is {weights!r}; choose one of even, gap, gap-squared, optimal")
+        raise InputError(f"weights is {weights!r}; {suggest(weights, ('even', 'gap', 'gap-squared', 'optimal'))}")
     judges, pairs = gaps.shape
     count = np.bincount(shares.judge * pairs + shares.pair, minlength=judges * pairs).reshape(judges, pairs)
     lean = 2.0 * np.bincount(shares.pair, shares.u, pairs) / np.maximum(count.sum(axis=0), 1) - 1.0

@@ -11,6 +11,7 @@ from venire.arena import registry
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
+from venire.arena.wording import suggest
 from venire.ratings.data.ballots import missing_ballots, without_own
 from venire.ratings.data.ballots import select_ballots as select_ballots
 from venire.ratings.data.judgments import Judgments, derived, merge_orders, select_battles
@@ -92,7 +93,7 @@ def _without_own(battles: Battles) -> Battles:
 
 def _weighted(battles: Battles, weights: Mapping[str, float]) -> Battles:
     if strange := sorted(set(weights) - set(battles.judges)):
-        raise InputError(f"there is no judge {strange[0]!r} to weigh; there are: {', '.join(battles.judges[:20])}")
+        raise InputError(f"there is no judge {strange[0]!r} to weigh; {suggest(strange[0], battles.judges)}")
     factor = np.array([weights.get(name, 1.0) for name in battles.judges])
     kept = select_battles(battles, factor[battles.judge] > 0.0)
     weight = factor[kept.judge] * (1.0 if kept.weight is None else kept.weight)
@@ -131,12 +132,12 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
     Raises `InputError` for an unknown method, an option that it does not take and a column that the table lacks.
     """
     if method not in METHODS:
-        raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
+        raise InputError(f"method is {method!r}; {suggest(method, METHODS)}")
     chosen = METHODS[method]
     if unknown := ignored_options(method, options):
         raise InputError(f"{method} does not take {option_names(unknown)}: leave it out, or choose another method")
     if lacking := missing_data(battles, method, options):
         raise InputError(f"{method} needs {lacking}")
     if strange := sorted(set(options.anchors) - set(battles.models)):
-        raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
+        raise InputError(f"there is no model {strange[0]!r} to anchor; {suggest(strange[0], battles.models)}")
     return chosen.run(select_verdicts(battles, options), merge_selected(battles, options), options)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Rated, Ratings
@@ -173,7 +174,7 @@ def _column(rows: Judgments, name: str) -> NDArray[np.float64]:
             raise InputError("position is not known: the table does not say which completion was shown first")
         return rows.first.astype(np.float64)
     if name not in rows.features:
-        raise InputError(f"there is no covariate {name!r}; there are: {', '.join(['position', *rows.features])}")
+        raise InputError(f"there is no covariate {name!r}; {suggest(name, ['position', *rows.features])}")
     return rows.features[name]
 
 

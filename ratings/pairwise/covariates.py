@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.clustered import outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
@@ -255,7 +256,7 @@ def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]
 def _kind(errors: Errors | None, data: Comparisons) -> Errors:
     kind: Errors = errors if errors is not None else data.errors
     if kind not in get_args(Errors):
-        raise InputError(f"errors is {kind!r}; choose one of {', '.join(get_args(Errors))}")
+        raise InputError(f"errors is {kind!r}; {suggest(kind, get_args(Errors))}")
     if kind == "cluster" and data.cluster is None:
         raise InputError("errors is 'cluster', but the comparisons name no cluster; name them, or choose 'sandwich'")
     if kind == "hessian" and bool(((data.y != 0.0) & (data.y != 1.0)).any()):

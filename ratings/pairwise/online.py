@@ -25,6 +25,7 @@ from scipy.special import erfcx
 from venire.arena.choices import BattleOrder
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
+from venire.arena.wording import suggest
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed
@@ -65,7 +66,7 @@ def online_elo(
     if not 0.0 < k <= 10_000.0:
         raise InputError(f"k is {k}; give Elo points above 0 and up to 10000")
     if order not in get_args(BattleOrder):
-        raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(BattleOrder))}")
+        raise InputError(f"order is {order!r}; {suggest(order, get_args(BattleOrder))}")
     if order == "shuffled" and shuffles < 1:
         raise InputError(f"shuffles is {shuffles}; give 1 or more")
     played, size = _unweighted(data, "online Elo"), len(data.models)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.clustered import Units, units_of
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
@@ -86,7 +87,7 @@ def plackett_luce(
 
 def _check(ballots: Ballots, kind: str) -> None:
     if kind not in get_args(Errors):
-        raise InputError(f"errors is {kind!r}; choose one of {', '.join(get_args(Errors))}")
+        raise InputError(f"errors is {kind!r}; {suggest(kind, get_args(Errors))}")
     if kind == "cluster" and not ballots.instructions:
         raise InputError("errors='cluster' needs ballots that name their instruction; use errors='sandwich'")
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.clustered import clustered_mean, log_odds_interval, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
@@ -107,7 +108,7 @@ def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
     [0.5, 0.0]
     """
     if baseline not in data.models:
-        raise InputError(f"baseline {baseline} is not among the models; choose one of {', '.join(data.models[:8])}")
+        raise InputError(f"baseline {baseline} is not among the models; {suggest(baseline, data.models)}")
     code = data.models.index(baseline)
     rows = ((data.a == code) | (data.b == code)) & (_weight(data) > 0.0)
     y = np.where(data.b == code, data.y, 1.0 - data.y)[rows]

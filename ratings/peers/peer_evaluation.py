@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.ballots import ballot_votes, ballots_from_judgments, select_ballots, to_battles, without_own
 from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
@@ -230,7 +231,7 @@ def peer_evaluation(
     if not (own >= 0).any():
         raise InputError("no judge is one of the models: name who is whom in peers, judge by judge")
     if unit not in (None, *get_args(Unit)):
-        raise InputError(f"unit is {unit!r}; choose one of {', '.join(get_args(Unit))}")
+        raise InputError(f"unit is {unit!r}; {suggest(unit, get_args(Unit))}")
     counted, differences, left_out = _differences(given, own, unit)
     free = self_free(given, peers or {})
     inclusive, without = order_by(aggregate, given), order_by(aggregate, free)

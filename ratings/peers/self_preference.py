@@ -32,6 +32,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.clustered import ClusteredMean, cluster_codes, clustered_mean
 from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import student
@@ -169,8 +170,7 @@ def self_preference_odds(
     """
     own = _own_table(given, own)
     if strange := [name for name in held if name not in given.features]:
-        known = ", ".join(given.features) or "none"
-        raise InputError(f"there is no feature {strange[0]!r} to hold equal; there are: {known}")
+        raise InputError(f"there is no feature {strange[0]!r} to hold equal; {suggest(strange[0], given.features)}")
     if together is not None and np.shape(together) != (len(own),):
         raise InputError(f"together has shape {np.shape(together)}; give one number for each of {len(own)} judges")
     whose = np.where(own.any(axis=1), np.arange(len(own)) if together is None else together, -1)

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
+from venire.arena.wording import suggest
 from venire.reports.audit import bias, coverage, fit, influence, panel
 from venire.reports.audit.finding import Case, Check, Finding
 from venire.reports.board.source_sections import source_sections
@@ -215,7 +216,7 @@ def audit(
 def chosen_checks(names: Collection[str]) -> list[Check]:
     """The named checks in the order of `CHECKS`, or all; raises `InputError` for an unknown one."""
     if unknown := [name for name in names if name not in CHECKS]:
-        raise InputError(f"there is no check {unknown[0]!r}; there are: {', '.join(CHECKS)}")
+        raise InputError(f"there is no check {unknown[0]!r}; {suggest(unknown[0], CHECKS)}")
     return [one for name, one in CHECKS.items() if not names or name in names]
 
 

@@ -14,6 +14,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import EDIT, GENERATE
 from venire.arena.registry import POLICIES, PROTOCOLS
+from venire.arena.wording import suggest
 from venire.ratings.data.ballots import to_battles
 from venire.ratings.data.judgments import select_battles
 from venire.ratings.data.models import model_of_judge
@@ -100,18 +101,19 @@ def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
     there = [one for one in frames.campaigns(store) if not _generates(store, one)]
     if not there:
         raise InputError(f"the store {store.path} has no campaign yet: `venire run FILE` starts one")
-    names = ", ".join(one.name for one in there)
+    names = [one.name for one in there]
     if name is None:
         boards = [one for one in there if not one.name.startswith(PLACING)]
         rated = [one for one in boards if _rates_models(store, one)]
         there = next((those for those in (boards, rated) if len(those) == 1), there)
         if len(there) > 1:
-            raise InputError(f"the store {store.path} has several campaigns, name one with --campaign: {names}")
+            listed = ", ".join(names)
+            raise InputError(f"the store {store.path} has several campaigns, name one with --campaign: {listed}")
         return there[0]
     for one in there:
         if one.name == name:
             return one
-    raise InputError(f"the store {store.path} has no campaign {name!r}; there are: {names}")
+    raise InputError(f"the store {store.path} has no campaign {name!r}; {suggest(name, names)}")
 
 
 def select_in_campaign(
@@ -200,7 +202,7 @@ def _covariates(
     """
     known = (*STYLE_NAMES, FAMILY, "position")
     if strange := [name for name in names if name not in known]:
-        raise InputError(f"a store knows no covariate {strange[0]!r}; it knows {', '.join(known)}")
+        raise InputError(f"a store knows no covariate {strange[0]!r}; {suggest(strange[0], known)}")
     found: dict[str, NDArray[np.float64]] = {}
     if set(names) & set(STYLE_NAMES):
         table = styles(store, campaign, shown)

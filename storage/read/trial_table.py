@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from venire.arena.errors import InputError, StoreError
+from venire.arena.wording import suggest
 from venire.storage.store.connection import first_line, query, quoted
 from venire.storage.store.store import Store
 
@@ -106,7 +107,7 @@ class TrialFilter:
                 continue
             if one.name == "status":
                 if value not in STATUSES:
-                    raise InputError(f"there is no status {value!r}; there are: {', '.join(STATUSES)}")
+                    raise InputError(f"there is no status {value!r}; {suggest(value, STATUSES)}")
                 value = STATUSES.index(value)
             parts.append(_CLAUSES[one.name])
             values[f"f_{one.name}"] = round(_SCALES[one.name] * value) if one.name in _SCALES else value
@@ -332,7 +333,7 @@ class TrialTable:
         Raises InputError for an order that `ORDERS` does not have.
         """
         if order not in ORDERS:
-            raise InputError(f"rows are not sorted by {order!r}; there are: {', '.join(ORDERS)}")
+            raise InputError(f"rows are not sorted by {order!r}; {suggest(order, ORDERS)}")
         expression = ORDERS[order]
         backwards = before is not None
         falling = descending != backwards

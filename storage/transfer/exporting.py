@@ -13,6 +13,7 @@ import duckdb
 
 from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.storage.care.offline import attached, folded, in_place, scratch_of
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.delimited import header_line, neutral_sql
@@ -83,7 +84,7 @@ def export_tables(
     single = form is None and len(tables) == 1
     form = _ending(out, FORMS, tables[0]) if single else form or "parquet"
     if form not in FORMS:
-        raise InputError(f"no format {form!r} to write tables in; there are: {', '.join(FORMS)}")
+        raise InputError(f"no format {form!r} to write tables in; {suggest(form, FORMS)}")
     if form == "arrow":
         _refuse_without_arrow()
     if not single:
@@ -119,7 +120,7 @@ def export_format(
     """
     writers = with_writers()
     if form not in writers:
-        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*TABLES, RATINGS, *writers])}")
+        raise InputError(f"no format {form!r} to export to; {suggest(form, [*TABLES, RATINGS, *writers])}")
     found, options = FORMATS[form], options or ExportOptions()
     _refuse_ignored(form, found, options)
     ending = out.suffix.removeprefix(".")
@@ -180,7 +181,7 @@ def _refuse_there(target: Path, force: bool) -> None:
 def _refuse_ignored(form: str, found: Format, options: ExportOptions) -> None:
     """Raises InputError for an option that a format would not look at, and for a word that is none."""
     if options.keep not in get_args(KeptPairs):
-        raise InputError(f"--keep is {options.keep!r}; choose one of {', '.join(get_args(KeptPairs))}")
+        raise InputError(f"--keep is {options.keep!r}; {suggest(options.keep, get_args(KeptPairs))}")
     flags = {
         "keep": "--keep",
         "judges": "--judge",
@@ -260,9 +261,7 @@ def _wanted(connection: duckdb.DuckDBPyConnection, path: Path, tables: Sequence[
     there = [name for (name,) in connection.execute(query("export_names")).fetchall()]
     for name in tables:
         if name not in (*there, *TABLES, RATINGS):
-            raise InputError(
-                f"{path} has no table or view {name!r}; there are: {', '.join([*TABLES, RATINGS, *there])}"
-            )
+            raise InputError(f"{path} has no table or view {name!r}; {suggest(name, [*TABLES, RATINGS, *there])}")
     return list(dict.fromkeys(tables))
 
 
@@ -272,7 +271,7 @@ def _choose(connection: duckdb.DuckDBPyConnection, path: Path, campaign: str | N
         return
     numbers = {name: number for number, name, *_ in connection.execute(query("campaigns")).fetchall()}
     if campaign not in numbers:
-        raise InputError(f"the store {path} has no campaign {campaign!r}; there are: {', '.join(numbers) or 'none'}")
+        raise InputError(f"the store {path} has no campaign {campaign!r}; {suggest(campaign, numbers)}")
     connection.execute("set variable campaign_name = $name", {"name": campaign})
     connection.execute("set variable campaign_number = $number", {"number": numbers[campaign]})
 

@@ -193,11 +193,11 @@ def test_a_prompt_is_filled_in_as_the_standard_librarys_template(parts: list[str
     ("option", "text", "told"),
     [
         ("prompt.question", "$instruction $first", r"\$second is missing"),
-        ("prompt.question", "$instruction $first $second $third", r"\$third is no variable of this prompt; it has: "),
-        ("prompt.repair", "$first", r"\$first is no variable of this prompt; it has: none"),
+        ("prompt.question", "$instruction $first $second $third", r"\$third is no variable of this prompt; .*here are: "),
+        ("prompt.repair", "$first", r"\$first is no variable of this prompt; there is none"),
         ("prompt.question", "$instruction $first $second costs $5", r"write \$\$ for a dollar sign"),
         ("prompt.repair", " \n", "the text is empty"),
-        ("prompt.verdict", "1?", "there is no such prompt; this protocol sends: question, repair"),
+        ("prompt.verdict", "1?", "no such prompt; there are: question, repair"),
     ],
 )
 def test_a_text_that_cannot_stand_in_is_refused_by_name(option: str, text: str, told: str) -> None:

@@ -65,9 +65,10 @@ def annotate(
     force: bool = typer.Option(False, "--force", help="Replace pages that are there already."),
     as_json: bool = JSON,
 ) -> None:
-    """Make a page on which people vote without seeing whose answers they read: one file, without a server.
+    """Make a page on which people vote blindly.
 
-    The page keeps votes in the reader's browser and hands out a table, which `venire import votes` takes in.
+    They do not see whose answers they read. One file, without a server: it keeps votes in the reader's browser and
+    hands out a table, which `venire import votes` takes in.
 
     Examples:
       venire annotate first -o page.html

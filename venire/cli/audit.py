@@ -43,9 +43,10 @@ def audit(
     seed: Seed = None,
     as_json: bool = JSON,
 ) -> None:
-    """Say when not to believe the leaderboard: every check of the data, with its figure and threshold.
+    """Say when not to believe the leaderboard.
 
-    Nothing is asked and nothing is paid. Exit code 0 even when a check worries, unless --strict.
+    Every check of the data, with its figure and threshold. Nothing is asked and nothing is paid. Exit code 0 even when
+    a check worries, unless --strict.
 
     Examples:
       venire audit first

@@ -19,6 +19,7 @@ def _group() -> None:
     """See the batches of a store, and cancel them. `venire run` sends and collects them."""
 
 
+@app.command("status", cls=Verb, hidden=True)
 @app.command("list", cls=Verb)
 def list_(
     store: Path = STORE,

@@ -45,14 +45,12 @@ class _Formats(VerbGroup):
         return found
 
 
-app = typer.Typer(
-    cls=_Formats, help="Bring instructions, completions, ratings and people's votes into a store.", no_args_is_help=True
-)
+app = typer.Typer(cls=_Formats, help="Bring texts, ratings and people's votes into a store.", no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
-    """Bring instructions, completions, ratings and people's votes into a store."""
+    """Bring texts, ratings and people's votes into a store."""
 
 
 @app.command(cls=Verb)

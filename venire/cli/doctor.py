@@ -16,9 +16,10 @@ def doctor(
     env_file: EnvFile = None,
     as_json: bool = JSON,
 ) -> None:
-    """Look over what a campaign will need: keys, endpoints, prices, clock, disk and limits of this machine.
+    """Check keys, endpoints, prices and this machine beforehand.
 
-    Every endpoint is sent one call of a few tokens if you agree. It counts to no budget, and no store keeps it.
+    Of the machine: clock, disk, limits, and what is said of proxies. Every endpoint is sent one call of a few tokens if
+    you agree. It counts to no budget, and no store keeps it.
 
     Exit codes: 0 all is well or only warned of, 1 a problem, 2 input.
 

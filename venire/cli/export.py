@@ -103,9 +103,9 @@ def export(
     force: bool = typer.Option(False, "--force", help="Replace what is there already."),
     as_json: bool = JSON,
 ) -> None:
-    """Write what a store holds as files for others: tables, preference pairs, a dataset, another tool's files.
+    """Write what a store holds as files for others.
 
-    Each file gets its name only when it is whole.
+    Tables, preference pairs, a dataset, another tool's files. Each file gets its name only when it is whole.
 
     Examples:
       venire export first battles -o battles.parquet

@@ -48,9 +48,10 @@ class EditorOptions(AskOptions):
 
 @with_options()
 def generate(context: typer.Context, file: Path = FILE, *, start: ContestantOptions) -> None:
-    """Ask contestants to answer the instructions; `venire run` then judges what they wrote.
+    """Ask contestants to answer the instructions.
 
-    Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
+    `venire run` then judges what they wrote. Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire
+    run`.
 
     Examples:
       venire generate first/campaign.toml
@@ -63,9 +64,9 @@ def generate(context: typer.Context, file: Path = FILE, *, start: ContestantOpti
 
 @with_options()
 def edit(context: typer.Context, file: Path = FILE, *, start: EditorOptions) -> None:
-    """Ask editors for copies of the completions with one change each; `venire run` then judges both.
+    """Ask editors for copies of completions with one change each.
 
-    Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
+    `venire run` then judges both. Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
 
     Examples:
       venire edit first/campaign.toml

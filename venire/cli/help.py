@@ -5,13 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from venire.arena import registry
 from venire.arena.errors import InputError
+from venire.arena.wording import plain, suggest
 
 HELP = {"help_option_names": ["-h", "--help"]}
 """Settings of the whole command line, which every verb inherits."""
@@ -25,8 +29,26 @@ FIGURES = "More figures"
 
 _EXAMPLES = "\n\nExamples:\n"
 _UNCUT = 10_000
+_NOT_ONE_OF = re.compile("'([^']*)' is not one of (.*)")
+"""What typer says of a word that an option does not take."""
 _ADDRESS = re.compile(r"\d{1,5}|[\w.-]*:\d{1,5}|\[[0-9a-fA-F:]+\](:\d{1,5})?|\d+\.\d+\.\d+\.\d+|localhost")
 """What may stand behind `--serve`; anything else is the next argument."""
+OTHER_WORDS = {
+    "board": "rate",
+    "eval": "judge",
+    "evaluate": "judge",
+    "follow": "watch",
+    "leaderboard": "rate",
+    "list": "status",
+    "new": "init",
+    "query": "sql",
+    "resume": "run",
+    "show": "report",
+    "ui": "serve",
+    "view": "serve",
+}
+"""Verbs by the words that other tools have for them."""
+
 _UNBROKEN = "\u2011"
 """A hyphen at which no line is broken, while help is laid out: `bradley-terry` stays one word."""
 
@@ -36,7 +58,13 @@ class Verb(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; `--serve` may stand without an address. Raises InputError for nan and infinity."""
-        rest = list(super().parse_args(ctx, self.with_address(args)))
+        try:
+            rest = list(super().parse_args(ctx, self._with_output(ctx, self.with_address(args))))
+        except typer.BadParameter as error:
+            if (refused := _NOT_ONE_OF.search(error.message)) is not None:
+                words = re.findall("'([^']+)'", refused[2])
+                error.message = f"{refused[1]!r} is no word of this option; {suggest(refused[1], words)}"
+            raise
         for option in self.params:
             value = ctx.params.get(option.name)
             if isinstance(value, float) and not math.isfinite(value):
@@ -50,6 +78,27 @@ class Verb(TyperCommand):
             if one == "--serve" and not (place + 1 < len(args) and _ADDRESS.fullmatch(args[place + 1])):
                 return [*args[:place], "--serve=", *args[place + 1 :]]
         return args
+
+    def _with_output(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments with `-o` before a last word that can only be the file to write, as in `store backup S OUT`.
+
+        That is a word too many, or where there may be any number, the name of a file that is not there.
+        """
+        output = next((one for one in self.params if "-o" in one.opts), None)
+        if output is None or {"-h", "--help"} & set(args):
+            return args
+        given, surplus, order = self.make_parser(ctx).parse_args(list(args))
+        several: list[Sequence[str]] = [given.get(one.name) or () for one in order if one.nargs == -1]
+        if output.name in given:
+            return args
+        if len(surplus) == 1:
+            word = surplus[0]
+        elif several and len(several[-1]) > 1 and Path(several[-1][-1]).suffix and not Path(several[-1][-1]).exists():
+            word = several[-1][-1]
+        else:
+            return args
+        index = len(args) - 1 - args[::-1].index(word)
+        return [*args[:index], "-o", *args[index:]]
 
     def get_short_help_str(self, limit: int = _UNCUT) -> str:
         """The first sentence of the docstring, whole."""
@@ -97,11 +146,49 @@ class Verb(TyperCommand):
 
 
 class VerbGroup(TyperGroup):
-    """A group that lists its verbs with whole sentences."""
+    """Lists its verbs with whole sentences, below the headings of their `rich_help_panel`; says what a slip meant."""
 
     def get_short_help_str(self, limit: int = _UNCUT) -> str:
         """The first sentence of the docstring, whole."""
         return super().get_short_help_str(_UNCUT)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The verbs that are shown: another word for one of them is hidden."""
+        return [name for name, verb in self.commands.items() if not verb.hidden]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each verb with its sentence: headings in the order of their first verbs, sentences in one column."""
+        names = self.list_commands(ctx)
+        column = max(map(len, names))
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in names:
+            verb: Any = self.get_command(ctx, name)
+            panel = verb.rich_help_panel if isinstance(verb.rich_help_panel, str) else "Commands"
+            groups.setdefault(panel, []).append((name.ljust(column), verb.get_short_help_str()))
+        for heading, rows in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that the first argument names; ends with exit code 2 and the one that was meant, if it is none."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            ctx.fail(self._unknown(ctx, *args))
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, ctx: Any, word: str, *rest: str) -> str:
+        """What is said of a word that is no verb here: the verb of this name elsewhere, or the nearest one here."""
+        root = ctx.find_root()
+        everywhere = [
+            ("", root.command),
+            *((name, one) for name, one in root.command.commands.items() if one is not self),
+        ]
+        paths = [f"{name} {word}".lstrip() for name, one in everywhere if word in getattr(one, "commands", ())]
+        paths += [path for path in (OTHER_WORDS.get(word),) if path and self is root.command]
+        if paths:
+            meant = " or ".join(f"`venire {shlex.join([*path.split(), *rest])}`" for path in paths)
+            return f"{ctx.command_path} has no command {word!r}; did you mean {plain(meant)}?"
+        names = [*self.list_commands(ctx), *self.commands]
+        return f"{plain(ctx.command_path)} has no command {word!r}; {suggest(word, names)}"
 
 
 def _words(option: Any, ctx: Any) -> str:

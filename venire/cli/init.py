@@ -22,7 +22,9 @@ def init(
     *,
     wanted: JudgingOptions,
 ) -> None:
-    """Write a campaign file, example tables, and a schema from which editors complete keys.
+    """Write a campaign file and example tables to start from.
+
+    With a schema beside them from which editors complete the file's keys.
 
     With --from, the short campaign file and the tables that `venire judge` makes of a table of answers; nothing is
     asked.

@@ -22,9 +22,10 @@ def parse(
     raw: bool = RAW,
     as_json: bool = typer.Option(False, "--json", help="With -o or --list: print JSON and nothing else."),
 ) -> None:
-    """Read verdicts out of a table of replies: adds the columns verdict, status and rule.
+    """Read verdicts out of a table of replies.
 
-    Nobody is asked. What names no verdict, or two, is unreadable. Without -o it goes to standard output as CSV.
+    Adds the columns verdict, status and rule. Nobody is asked. What names no verdict, or two, is unreadable. Without -o
+    it goes to standard output as CSV.
 
     Examples:
       venire parse replies.csv -o verdicts.csv

@@ -29,9 +29,9 @@ def methods(as_json: bool = JSON) -> None:
 
 
 def formats(as_json: bool = JSON) -> None:
-    """List the file formats of other tools, with what of each is read and written.
+    """List the file formats of other tools.
 
-    Those of installed packages are among them.
+    With what of each is read and written. Those of installed packages are among them.
 
     Examples:
       venire formats

@@ -28,10 +28,10 @@ def plan(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Show what a campaign will ask and cost, and how wide its intervals will be.
+    """Show what a campaign will ask and cost, before it does.
 
-    The data is imported and the plan written into the store; nobody is asked but by --pilot, whose trials are part of
-    the plan and are not paid again.
+    And how wide its intervals will be. The data is imported and the plan written into the store; nobody is asked but by
+    --pilot, whose trials are part of the plan and are not paid again.
 
     Examples:
       venire plan first/campaign.toml

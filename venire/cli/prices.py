@@ -20,7 +20,7 @@ def prices(
     base_url: str | None = typer.Option(None, "--base-url", help="Where they are asked: vendors' names differ."),
     as_json: bool = JSON,
 ) -> None:
-    """Show the prices and contexts of models that are known without a price in the campaign file.
+    """Show the prices and contexts of models that are known.
 
     A word that is no model is searched in the names of all that are known; without words, these are counted by vendor.
     The prices are those of the table that litellm ships: compare them with your provider's page. Nobody is asked.

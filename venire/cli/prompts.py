@@ -9,14 +9,12 @@ import typer
 from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import FILE, JSON
 
-app = typer.Typer(
-    cls=VerbGroup, help="Read the prompts of judges, and see what a judge will be sent.", no_args_is_help=True
-)
+app = typer.Typer(cls=VerbGroup, help="Read the prompts of judges, and what one will be sent.", no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
-    """Read the prompts of judges, and see what a judge will be sent. Nobody is asked."""
+    """Read the prompts of judges, and what one will be sent. Nobody is asked."""
 
 
 @app.command("list", cls=Verb)

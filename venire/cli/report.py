@@ -83,10 +83,10 @@ def report(
     *,
     source: ReportedSource,
 ) -> None:
-    """Write a report: who leads, how certain that is, by which judges, at what cost, and what to doubt.
+    """Write a report: who leads, how sure that is, what to doubt.
 
-    One HTML file without scripts that fetches nothing; or Markdown, or the same as one JSON document. Nothing is asked
-    and nothing is paid.
+    And by which judges, at what cost. One HTML file without scripts that fetches nothing; or Markdown, or the same as
+    one JSON document. Nothing is asked and nothing is paid.
 
     Examples:
       venire report first -o report.html

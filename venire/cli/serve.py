@@ -32,10 +32,10 @@ def serve(
         None, "--seed", min=0, rich_help_panel=_VOTES, help="Of sample, order and sides; default: the campaign's own."
     ),
 ) -> None:
-    """Serve pages of stores: boards, judges, every call, until Ctrl-C.
+    """Serve pages of stores: boards, judges, every call.
 
-    Start it before, during or after a run: it follows every run on these stores, and hides from none. Nothing is
-    written, unless people vote, and a store is given up as soon as another command asks for it.
+    Until Ctrl-C. Start it before, during or after a run: it follows every run on these stores, and hides from none.
+    Nothing is written, unless people vote, and a store is given up as soon as another command asks for it.
 
     Examples:
       venire serve first

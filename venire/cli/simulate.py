@@ -84,10 +84,10 @@ def simulate(
     table: Path | None = typer.Option(None, "--csv", help="Write a line for each run to this file."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Try a campaign and variations of it with simulated judges, many times over, and compare what comes out.
+    """Try variations of a campaign with simulated judges.
 
-    The planner, the engine and the estimators of `venire run` on a virtual clock, nothing real being asked. With no
-    variation: the file's own plan, and a balanced one beside it.
+    Each many times over, and what comes out is compared. The planner, the engine and the estimators of `venire run` on
+    a virtual clock, nothing real being asked. With no variation: the file's own plan, and a balanced one beside it.
 
     Examples:
       venire simulate first/campaign.toml

@@ -13,7 +13,9 @@ def status(
     store: Path = STORE,
     as_json: bool = JSON,
 ) -> None:
-    """Show what a store holds and how far it is, while a campaign runs too.
+    """Show how far campaigns are, while one runs too.
+
+    What the store holds, was paid, failed and is left.
 
     Examples:
       venire status first
@@ -36,7 +38,9 @@ def watch(
     interval: float = typer.Option(1.0, "--interval", min=0.1, max=3600.0, help="Seconds between two looks."),
     page: bool = typer.Option(False, "--open", help="Open the page of the run in a browser, if it serves one."),
 ) -> None:
-    """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign.
+    """Follow the campaign that runs on a store.
+
+    Ctrl-C ends the watching, never the campaign.
 
     Examples:
       venire watch first

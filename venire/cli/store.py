@@ -6,8 +6,10 @@ from pathlib import Path
 
 import typer
 
+from venire.arena.wording import suggest
 from venire.cli.help import Verb, VerbGroup
 from venire.cli.options import JSON, STORE, named_stores
+from venire.cli.status import status
 
 app = typer.Typer(cls=VerbGroup, help="Look after stores: check, back up, compact, merge.", no_args_is_help=True)
 
@@ -17,6 +19,9 @@ _FORCE = typer.Option(False, "--force", help="Replace what is there already.")
 @app.callback()
 def _group() -> None:
     """Look after stores: check, back up, compact, merge."""
+
+
+app.command("status", cls=Verb, hidden=True)(status)
 
 
 @app.command(cls=Verb)
@@ -57,13 +62,14 @@ def backup(
     force: bool = _FORCE,
     as_json: bool = JSON,
 ) -> None:
-    """Copy a store whole, verify the copy, and only then give it its name.
+    """Copy a store whole.
 
-    Works while a campaign runs: it writes nothing for the seconds that the copy takes, and goes on asking.
+    The copy is verified, and only then gets its name. Works while a campaign runs: it writes nothing for the seconds
+    that the copy takes, and goes on asking.
 
     Examples:
       venire store backup first -o copy.duckdb
-      venire store backup first -o copy.duckdb --force
+      venire store backup first copy.duckdb --force
     """
     from dataclasses import asdict
 
@@ -85,9 +91,10 @@ def backup(
 
 @app.command("accept-loss", cls=Verb)
 def accept_loss(store: Path = STORE) -> None:
-    """Go on with a store whose log was cut or removed, without the commits that were in it.
+    """Go on with a store whose log was cut or removed.
 
-    Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again.
+    Without the commits that were in it. Try to put the right files back first. Calls whose replies are gone count as
+    paid, and are asked again.
 
     Examples:
       venire store check first                    # says what is missing
@@ -112,10 +119,11 @@ def release_unanswered(
     store: Path = STORE,
     campaign: str | None = typer.Option(None, "--campaign", help="Only this campaign; default: all of the store."),
 ) -> None:
-    """Count calls without an answer as not paid: the provider did not charge for them.
+    """Count calls without an answer as not paid.
 
-    Such calls count as spent at their highest price, since a provider may have worked on a call that was cut. Look at
-    its own account first: what it did charge, the campaign can spend once more. Calls stay on record.
+    The provider did not charge for them. Such calls count as spent at their highest price, since a provider may have
+    worked on a call that was cut. Look at its own account first: what it did charge, the campaign can spend once more.
+    Calls stay on record.
 
     Examples:
       venire status first                          # says how much is set aside
@@ -131,7 +139,7 @@ def release_unanswered(
     with open_store(store, create=False) as opened:
         there = {one.name: one.id for one in frames.campaigns(opened)}
         if campaign is not None and campaign not in there:
-            raise InputError(f"the store {store} has no campaign {campaign!r}; there are: {', '.join(there)}")
+            raise InputError(f"the store {store} has no campaign {campaign!r}; {suggest(campaign, there)}")
         chosen = {name: number for name, number in there.items() if campaign in (None, name)}
         held = {name: frames.campaign_spending(opened, number).unanswered_tokens for name, number in chosen.items()}
         freed = {name: release(opened, number) for name, number in chosen.items()}
@@ -146,9 +154,9 @@ def release_unanswered(
 
 @app.command(cls=Verb)
 def compact(store: Path = STORE, as_json: bool = JSON) -> None:
-    """Rewrite a store into a fresh file and put that in its place once it is whole and checked.
+    """Rewrite a store into a fresh file, which takes its place.
 
-    Until then the disk needs room for both.
+    Once it is whole and checked. Until then the disk needs room for both.
 
     Examples:
       venire store compact first
@@ -176,7 +184,9 @@ def merge(
     out: Path = typer.Option(..., "-o", "--out", help="The new store."),
     as_json: bool = JSON,
 ) -> None:
-    """Put stores together into a new one: what is the same counts once, and nothing that was paid is lost.
+    """Put stores together into a new one.
+
+    What is the same counts once, and nothing that was paid is lost.
 
     Examples:
       venire store merge one.duckdb two.duckdb -o both.duckdb

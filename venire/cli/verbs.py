@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import resource
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any
@@ -52,7 +53,15 @@ _OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, e
 
 
 class _Verbs(VerbGroup):
-    """Ends with 130 on Ctrl-C; typer, by its version, would say "Aborted!" and end with 1."""
+    """Knows `help VERB`; ends with 130 on Ctrl-C; typer, by its version, would say "Aborted!" and end with 1."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The verbs in the order of `VERBS`: typer has groups of verbs behind all others."""
+        return [name for members in VERBS.values() for name in members]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; `help VERB` is `VERB --help`."""
+        return list(super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -73,38 +82,44 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for name, verb in (
-    ("demo", demo.demo),
-    ("judge", judge.judge),
-    ("init", init.init),
-    ("doctor", doctor.doctor),
-    ("plan", plan.plan),
-    ("generate", generate.generate),
-    ("edit", generate.edit),
-    ("run", run.run),
-    ("status", status.status),
-    ("watch", status.watch),
-    ("serve", serve.serve),
-    ("sql", sql.sql),
-    ("rate", rate.rate),
-    ("report", report.report),
-    ("place", place.place),
-    ("annotate", annotate.annotate),
-    ("prices", prices.prices),
-    ("methods", parts.methods),
-    ("formats", parts.formats),
-    ("audit", audit.audit),
-    ("export", export.export),
-    ("simulate", simulate.simulate),
-    ("reparse", parse.reparse),
-    ("parse", parse.parse),
-    ("mock-provider", mock_provider.mock_provider),
-):
-    app.command(name, cls=Verb)(verb)
-app.add_typer(bring.app, name="import")
-app.add_typer(batch.app, name="batch")
-app.add_typer(prompts.app, name="prompts")
-app.add_typer(store.app, name="store")
+VERBS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
+    "Start": {"judge": judge.judge, "init": init.init, "demo": demo.demo, "doctor": doctor.doctor},
+    "Ask models": {
+        "plan": plan.plan,
+        "run": run.run,
+        "generate": generate.generate,
+        "edit": generate.edit,
+        "batch": batch.app,
+        "place": place.place,
+        "watch": status.watch,
+        "status": status.status,
+    },
+    "Look at results": {
+        "serve": serve.serve,
+        "report": report.report,
+        "rate": rate.rate,
+        "audit": audit.audit,
+        "annotate": annotate.annotate,
+    },
+    "Tables and stores": {
+        "import": bring.app,
+        "export": export.export,
+        "parse": parse.parse,
+        "reparse": parse.reparse,
+        "sql": sql.sql,
+        "store": store.app,
+    },
+    "Try with simulated judges": {"simulate": simulate.simulate, "mock-provider": mock_provider.mock_provider},
+    "Look up": {"methods": parts.methods, "formats": parts.formats, "prices": prices.prices, "prompts": prompts.app},
+}
+"""Every verb, in the groups and the order of `venire --help`."""
+
+for heading, members in VERBS.items():
+    for name, verb in members.items():
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name, rich_help_panel=heading)
+        else:
+            app.command(name, cls=Verb, rich_help_panel=heading)(verb)
 
 
 def _version(wanted: bool) -> None:

@@ -19,7 +19,7 @@ from venire.arena.campaigns import (
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_with
 from venire.arena.records import GENERATE, RECORDED, Origin
-from venire.arena.wording import money
+from venire.arena.wording import money, suggest
 from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
 from venire.judges.providers.price_table import find_price
@@ -87,14 +87,12 @@ def cross(axes: Axes, campaign: CampaignSettings) -> tuple[Variation, ...]:
     """
     for policy in axes.policies:
         if policy not in POLICIES:
-            raise InputError(
-                f"{setting('policies')} {policy}: there is no such policy; there are: {', '.join(POLICIES)}"
-            )
+            raise InputError(f"{setting('policies')} {policy}: no such policy; {suggest(policy, POLICIES)}")
     for protocol in axes.protocols:
         if protocol not in _rating_protocols():
             raise InputError(
-                f"{setting('protocols')} {protocol}: no protocol that rates models; there are: "
-                f"{', '.join(_rating_protocols())}"
+                f"{setting('protocols')} {protocol}: no protocol that rates models; "
+                f"{suggest(protocol, _rating_protocols())}"
             )
     for count in axes.judges:
         if not 1 <= count <= len(campaign.judges):
@@ -137,9 +135,7 @@ def simulated(campaign: CampaignSettings, wanted: Sequence[str]) -> tuple[StandI
     plain = [one for one in wanted if "=" not in one]
     for profile in (*named.values(), *plain):
         if profile not in profiles:
-            raise InputError(
-                f"{setting('stand_ins')} {profile}: there is no such profile; there are: {', '.join(profiles)}"
-            )
+            raise InputError(f"{setting('stand_ins')} {profile}: no such profile; {suggest(profile, profiles)}")
     if strange := sorted(named.keys() - {judge.name for judge in campaign.judges}):
         raise InputError(
             f"{setting('stand_ins')} {strange[0]}={named[strange[0]]}: {campaign.path} names no judge {strange[0]!r}"

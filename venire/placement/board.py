@@ -17,6 +17,7 @@ from venire.arena.campaigns import CampaignSettings, DataSettings, PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_with
 from venire.arena.records import Origin, Rating
+from venire.arena.wording import suggest
 from venire.configs.loading import campaign_of
 from venire.embedded import is_embedded
 from venire.orchestrator.policies import POLICIES
@@ -128,8 +129,10 @@ def _take_elo(store: Store, settings: PlaceSettings) -> None:
 def _check(settings: PlaceSettings) -> None:
     policy = POLICIES.get(settings.policy)
     if policy is None or policy.crossed:
-        able = ", ".join(name for name, one in POLICIES.items() if not one.crossed)
-        raise InputError(f"{setting('policy')} {settings.policy}: choose one of those that choose battles: {able}")
+        able = [name for name, one in POLICIES.items() if not one.crossed]
+        raise InputError(
+            f"{setting('policy')} {settings.policy}: no policy that chooses battles; {suggest(settings.policy, able)}"
+        )
     if settings.money is not None and settings.money <= 0:
         raise InputError(
             f"{setting('budget')} is 0: a placement asks judges; give dollars, such as "

@@ -9,6 +9,7 @@ from venire.arena import registry
 from venire.arena.errors import InputError
 from venire.arena.hints import setting
 from venire.arena.registry import Registry
+from venire.arena.wording import suggest
 from venire.storage.transfer.formats.entry import ExportWriter, Format
 from venire.storage.transfer.formats.judged import ImportedVerdicts, VerdictDialect, likely_dialects, read_judged
 from venire.storage.transfer.formats.source import TableSource, open_table
@@ -94,7 +95,7 @@ def read_verdicts(
     """
     known = with_dialects()
     if form is not None and form not in known and form != TABLE:
-        raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *known])}")
+        raise InputError(f"no format {form!r}; {suggest(form, [TABLE, 'ballots', *known])}")
     # A mapping names the columns, so the format need not be guessed; words are those of a table.
     chosen = form or (TABLE if mapping or values else guess(paths[0]))
     if chosen == TABLE:

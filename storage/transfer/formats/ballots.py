@@ -19,6 +19,7 @@ import numpy as np
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of, setting_with
+from venire.arena.wording import suggest
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import (
     NOT,
@@ -122,8 +123,8 @@ def read_ballot_table(
     known = (*_NEEDED, _SCORE, *_OPTIONAL)
     if unknown := sorted(set(mapping) - set(known)):
         raise InputError(
-            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for ballots; those are '
-            f"{', '.join(known)}"
+            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for ballots; '
+            f"{suggest(unknown[0], known)}"
         )
     with closing((table := open_table(path)).connection):
         mapping = with_synonyms(table, table.respelt(known, mapping))

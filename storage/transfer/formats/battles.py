@@ -21,6 +21,7 @@ from venire.arena.battles import Battles, Clustering
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.arena.records import Status
+from venire.arena.wording import suggest
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats.columns import (
     NOT,
@@ -214,8 +215,8 @@ def _refuse_unknown(path: TableSource, mapping: Mapping[str, str], features: Seq
     unknown = sorted(set(mapping) - set(known))
     if unknown:
         raise InputError(
-            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for battles; those are '
-            f"{', '.join(known)}"
+            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for battles; '
+            f"{suggest(unknown[0], known)}"
         )
     said = [name for name in ("winner", "verdict", _SHARE) if name in mapping]
     mixed = [name for name in (*_PLAIN[:2], *_SHOWN[:2]) if name in mapping]
@@ -325,8 +326,8 @@ def _given_values(
         occur = {word for column in columns for word in _distinct(table, table.name(column), of="{table}")}
         if missing := [word for word in values if word not in occur]:
             raise InputError(
-                f'{table.path}: {setting("values")} names "{missing[0]}", which no row has as its winner; there is: '
-                f"{', '.join(sorted(occur)[:12])}"
+                f'{table.path}: {setting("values")} names "{missing[0]}", which no row has as its winner; '
+                f"{suggest(missing[0], sorted(occur))}"
             )
     return values
 

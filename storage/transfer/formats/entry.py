@@ -16,6 +16,7 @@ import duckdb
 
 from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Reader
@@ -122,7 +123,7 @@ def refuse_unknown(connection: duckdb.DuckDBPyConnection, which: str, given: Seq
     there = [name for (name,) in connection.execute(query(which)).fetchall()]
     for name in given:
         if name not in there:
-            raise InputError(f"no verdict is of the {what} {name!r}; there are: {', '.join(there)}")
+            raise InputError(f"no verdict is of the {what} {name!r}; {suggest(name, there)}")
 
 
 def file_name(name: str) -> str:

@@ -20,6 +20,7 @@ from venire.arena.battles import Battles
 from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of, setting_with
+from venire.arena.wording import suggest
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import (
     column_of,
@@ -179,8 +180,8 @@ def _columns(
     dialect = fitting[0] if fitting else nearest
     if unknown := sorted(set(mapping) - set(dialect.columns)):
         raise InputError(
-            f'{table.path}: {setting("mapping")} names "{unknown[0]}", which is no column of {dialect.format}; those '
-            f"are {', '.join(dialect.columns)}"
+            f'{table.path}: {setting("mapping")} names "{unknown[0]}", which is no column of {dialect.format}; '
+            f"{suggest(unknown[0], dialect.columns)}"
         )
     theirs = {}
     for ours, names in dialect.columns.items():

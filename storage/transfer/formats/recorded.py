@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from venire.arena.errors import InputError
 from venire.arena.shapes import Shape
+from venire.arena.wording import suggest
 from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
@@ -63,7 +64,7 @@ def read_recorded(
     """
     if unknown := sorted(set(mapping) - set(COLUMNS)):
         raise InputError(
-            f"{path}: the map names {unknown[0]!r}, which is no column of ours; those are {_listed(COLUMNS)}"
+            f"{path}: the map names {unknown[0]!r}, which is no column of ours; {suggest(unknown[0], COLUMNS)}"
         )
     table = open_table(path)
     with closing(table.connection):
@@ -90,8 +91,8 @@ def _rows(
                 yield _judged(f"{table.path}: row {number}", cell, shape, theirs, verdicts)
     if not found:
         there = table.execute(f"select distinct {cells['judge']} as judge from {{table}} where judge is not null")
-        names = _listed(tuple(sorted(str(name) for (name,) in there.fetchall())))
-        raise InputError(f'{table.path}: no row of judge {judge!r} in "{theirs["judge"]}"; there is: {names or "none"}')
+        names = sorted(str(name) for (name,) in there.fetchall())
+        raise InputError(f'{table.path}: no row of judge {judge!r} in "{theirs["judge"]}"; {suggest(judge, names)}')
 
 
 def _cells(table: TableFile, shape: Shape, mapping: Mapping[str, str], verdicts: bool) -> dict[str, str]:

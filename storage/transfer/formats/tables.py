@@ -23,6 +23,7 @@ from venire.arena.choices import TableKind
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.arena.records import Completion, Instruction, Rating
+from venire.arena.wording import suggest
 from venire.storage.transfer.formats.columns import with_ids
 from venire.storage.transfer.formats.source import TableFile, open_table
 
@@ -75,10 +76,9 @@ def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Tabl
     needed = [*columns.labels, *columns.texts]
     unknown = sorted(set(mapping) - {*needed, *columns.optional})
     if unknown:
-        accepted = ", ".join([*needed, *columns.optional])
         raise InputError(
-            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for {kind}; those are '
-            f"{accepted}"
+            f'{path}: {setting("mapping")} names "{unknown[0]}", which is no column of ours for {kind}; '
+            f"{suggest(unknown[0], [*needed, *columns.optional])}"
         )
     table = open_table(path)
     mapping = with_ids(table, mapping)

@@ -153,7 +153,7 @@ def test_judges_that_differ_in_a_setting_that_shapes_answers_are_two(other: dict
 
 
 def test_an_unknown_protocol_is_refused_with_the_judge_and_what_there_is() -> None:
-    with pytest.raises(InputError, match=r"c\.toml: judge 'j': no protocol 'three-stage'; there is: .*two-stage"):
+    with pytest.raises(InputError, match=r"c\.toml: judge 'j': no protocol 'three-stage'; did you mean 'two-stage'"):
         respondents(campaign(replace(judge("j"), protocol="three-stage")))
 
 

@@ -115,7 +115,7 @@ def test_own_family() -> None:
         (lambda: style_covariates(["a"], []), "1 texts for A and 0 for B"),
         (
             lambda: style_covariates(["a"], ["b"], length="tokens"),
-            "length is 'tokens'; choose one of characters, words",
+            "length is 'tokens'; .*here are: characters, words",
         ),
         (lambda: same_family(["a"], [], ["b"]), "families of 1 judges, 0 and 1 answers"),
     ],

@@ -108,7 +108,7 @@ def test_battles_needed_may_be_none_or_never_enough_or_unknown() -> None:
     ("call", "words"),
     [
         (lambda r: difference(r, "a", "a"), "cannot be compared with itself"),
-        (lambda r: difference(r, "a", "z"), "z is none of the models rated: a, b, c"),
+        (lambda r: difference(r, "a", "z"), "z is none of the models rated; there are: a, b, c"),
         (lambda r: difference(r, "a", "c"), "c has no estimate"),
         (lambda r: contrast(r, {"a": math.nan}), "the coefficient of a is nan"),
         (lambda r: contrast(r, {"a": 1.0}, 2.0), "level is 2.0"),

@@ -393,9 +393,9 @@ def test_two_verdicts_on_one_showing_are_refused(table: Table) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"unit": "pair"}, "unit is 'pair'; choose one of matchup, battle"),
-        ({"interval": "rows"}, "interval is 'rows'; choose one of instructions, matchups"),
-        ({"weights": "much"}, "weights is 'much'; choose one of even"),
+        ({"unit": "pair"}, "unit is 'pair'; .*here are: matchup, battle"),
+        ({"interval": "rows"}, "interval is 'rows'; .*here are: instructions, matchups"),
+        ({"weights": "much"}, "weights is 'much'; .*here are: even"),
         ({"level": 95}, "level is 95; give a share"),
     ],
 )

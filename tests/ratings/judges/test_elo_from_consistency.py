@@ -122,7 +122,7 @@ def test_every_score_of_a_table_can_be_used(table: Table) -> None:
         assert line.all.reliability is not None
         assert 0.8 < line.all.reliability < 1.0
         assert len(line.top.judges) == 4
-    with pytest.raises(InputError, match="choose one of"):
+    with pytest.raises(InputError, match="here are: "):
         elo_from_consistency(found, known, score="flips")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="elo has shape"):
         elo_from_scores(NAMES, SCORES, ELO[1:])

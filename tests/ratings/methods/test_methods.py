@@ -134,7 +134,7 @@ def test_the_ballots_of_judges_lose_what_they_say_of_themselves() -> None:
     ("options", "why"),
     [
         (Options(own_votes="exclude"), "no judge is one of the models"),
-        (Options(judge_weights={"k": 1.0}), "there is no judge 'k' to weigh; there are: j"),
+        (Options(judge_weights={"k": 1.0}), "there is no judge 'k' to weigh; there is: j"),
     ],
 )
 def test_what_cannot_be_left_out_or_weighed_is_refused(table: Table, options: Options, why: str) -> None:

@@ -204,7 +204,7 @@ def test_a_judge_alone_and_one_ballot_have_what_can_be_had(by_points: Any) -> No
     assert (a.sfe, a.moved) == (None, None)
 
 
-@pytest.mark.parametrize(("unit", "said"), [("places", "choose one of"), ("share of points lost", "no points")])
+@pytest.mark.parametrize(("unit", "said"), [("places", "here are: "), ("share of points lost", "no points")])
 def test_a_unit_that_is_not_there_is_refused(cast: Any, by_points: Any, unit: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         peer_evaluation(cast, by_points, unit=unit)

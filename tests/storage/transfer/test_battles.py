@@ -256,7 +256,7 @@ def test_the_user_says_what_a_word_means(tmp_path: Path) -> None:
     assert (found.label.tolist(), found.status.tolist()) == ([1, -1, 0, 0, -1], [0, 0, 0, 1, 0])
     with pytest.raises(InputError, match=r'values gives "better" as "a"; accepted: model_a, model_b, tie'):
         read_battles(path, values={"better": "a"})
-    with pytest.raises(InputError, match=r'values names "best", which no row has as its winner; there is: better'):
+    with pytest.raises(InputError, match=r'values names "best", which no row has as its winner; did you mean 'better''):
         read_battles(path, values={"best": "model_a"})
 
 

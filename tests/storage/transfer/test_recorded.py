@@ -112,6 +112,6 @@ def test_a_column_that_is_missing_is_named_with_what_to_write(
 
 
 def test_a_judge_that_is_not_in_the_table_is_told_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no row of judge 'gpt' in \"judge\"; there is: claude, o'clock"):
+    with pytest.raises(InputError, match=r"no row of judge 'gpt' in \"judge\"; there are: claude, o'clock"):
         read(table(tmp_path, "claude,1,a,b,1,tie,,,", "o'clock,1,a,b,1,tie,,,"))
     assert list(read_recorded(tmp_path / "judgments.csv", "o'clock", PAIR, verdicts=True))

@@ -62,7 +62,7 @@ def test_strict_ends_with_one_when_something_worries_and_checks_are_chosen(venir
     assert venire("audit", table, "--check", "connectivity", "--strict").code == 0
     done = venire("audit", table, "--check", "circels")
     assert done.code == 2
-    assert "check 'circels'; there are: connectivity" in done.err
+    assert "check 'circels'; did you mean 'circle'? There are: connectivity" in done.err
 
 
 def test_json_is_one_document_with_every_finding(venire: Venire, table: Path) -> None:

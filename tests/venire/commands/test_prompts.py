@@ -72,7 +72,7 @@ def test_a_prompt_is_shown_as_its_file_stands(venire: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("two", "there is no protocol 'two'; there is: two-stage, "),
+        ("two", "there is no protocol 'two'; did you mean 'two-stage'?"),
         ("binary/reasons", "protocol 'binary' has no prompt 'reasons'; it sends: question, repair"),
         ("binary/", "has no prompt ''"),
         ("generate", "protocol 'generate' has no prompt of its own"),

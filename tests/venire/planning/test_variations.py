@@ -57,7 +57,7 @@ def test_options_are_crossed_and_without_any_a_second_policy_stands_beside_the_f
 
 def test_words_that_nothing_is_called_by_are_refused_with_those_that_are(load: Load) -> None:
     campaign = load(PLAN + JUDGES)
-    with pytest.raises(InputError, match=r"no such policy; there are: .*widest-gap"):
+    with pytest.raises(InputError, match=r"no such policy; .*here are: .*widest-gap"):
         cross(Axes(policies=("widest",)), campaign)
     with pytest.raises(InputError, match="no protocol that rates models; there are: two-stage"):
         cross(Axes(protocols=("direct",)), campaign)

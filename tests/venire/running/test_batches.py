@@ -290,7 +290,7 @@ def test_a_judge_asked_by_batches_for_one_start_goes_on_with_the_same_option(
     assert "To collect them: venire run" in left.err
     wrong = venire("run", path, "--yes", "--batch", "jugde")
     assert wrong.code == 2
-    assert "--batch jugde: no judge of that name; there is: judge" in wrong.err
+    assert "--batch jugde: no judge of that name; did you mean 'judge'? There is: judge" in wrong.err
 
 
 def test_contestants_and_editors_are_asked_by_batches(

@@ -252,7 +252,7 @@ def test_models_that_nothing_joins_are_not_ranked_against_each_other(venire: Ven
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--method", "elon"), "choose one of bradley-terry"),
+        (("--method", "elon"), "here are: bradley-terry"),
         (("--method", "elo", "--ridge", "1"), "elo does not take ridge:"),
         (("--method", "elo", "--judge-weight", "j=2"), "elo does not take judge_weights (--judge-weight):"),
         (

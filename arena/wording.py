@@ -45,15 +45,21 @@ def suggest(word: object, names: Iterable[str]) -> str:
     return f"there {listed}" if near is None else f"did you mean {near!r}? There {listed}"
 
 
-def nearest(word: str, names: Iterable[str]) -> str | None:
-    """The name that is most like a word, or the only one that it is a part of; None: there is none.
+def nearest(word: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The name that is most like a word, from `cutoff` on as difflib measures it, or the first that holds it.
+
+    None where there is none.
 
     >>> nearest("Bradley_Terry", ["bradley-terry", "elo"]), nearest("alpaca", ["alpaca-eval", "json"]), nearest("x", [])
     ('bradley-terry', 'alpaca-eval', None)
     """
-    folded = {_folded(name): name for name in names}
-    close = get_close_matches(_folded(word), folded, n=1) or [name for name in folded if _folded(word) in name]
-    return folded[close[0]] if len(close) == 1 else None
+    folded: dict[str, str] = {}
+    for name in names:
+        folded.setdefault(_folded(name), name)
+    close = get_close_matches(_folded(word), folded, n=1, cutoff=cutoff)
+    holding = (name for name in folded if len(word) > 2 and _folded(word) in name)
+    found = next(iter(close), None) or next(holding, None)
+    return None if found is None else folded[found]
 
 
 def _folded(name: str) -> str:

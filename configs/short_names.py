@@ -7,12 +7,12 @@ part of the model's own name.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from venire.arena.registry import PROVIDERS
+from venire.arena.wording import nearest
 from venire.configs.problems import quoted
 
 _SHORT = re.compile(r"([^:/]+)[:/](.+)", re.DOTALL)
@@ -68,9 +68,9 @@ def missing_address(model: str) -> str:
     if vendor in names:
         return f"missing; leave out provider, which the model {quoted(model)} names itself"
     aliases = {alias: known for known in names for alias in (known, *vendors[known].aliases)}
-    if nearest := difflib.get_close_matches(vendor, aliases, n=1, cutoff=0.8):
+    if near := nearest(vendor, aliases, cutoff=0.8):
         what = f"{quoted(vendor)} is no vendor that is known by name"
-        return f"missing, and {what}: did you mean {aliases[nearest[0]]}:{name}? Otherwise give base_url"
+        return f"missing, and {what}: did you mean {aliases[near]}:{name}? Otherwise give base_url"
     return (
         "missing; give the URL where the model is asked, or write its vendor before it, as in openai:gpt-4.1-mini; "
         f"known are {', '.join(names)}, simulated"

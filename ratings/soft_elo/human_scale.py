@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.wording import suggest
 from venire.ratings.data.validation import float_array
 from venire.ratings.soft_elo.conformal import Conformal, split_conformal
 from venire.ratings.soft_elo.cross_validation import least_squares_scale
@@ -86,9 +87,7 @@ def human_scale(
     missed: dict[str, float] = {name: float(np.abs(left).mean()) for name, left in tried.items() if len(left)}
     chosen: _Rule = rule or ("line" if missed.get("line", np.inf) < missed.get("offset", np.inf) else "offset")
     if chosen not in tried:
-        raise InputError(
-            f"rule is {chosen!r}; choose one of {', '.join(tried)}: a line takes {_MIN_FOR_A_LINE} anchors"
-        )
+        raise InputError(f"rule is {chosen!r}; {suggest(chosen, tried)}: a line takes {_MIN_FOR_A_LINE} anchors")
     residual = tried[chosen]
     slope = _slope(x, y, chosen)
     point = float(y.mean() + slope * (elo - x.mean()))

@@ -143,7 +143,7 @@ def test_origins_do_not_mix(table: Table, rows: Rows) -> None:
 def test_unknown_methods_are_refused_with_the_choices(table: Table, rows: Rows) -> None:
     with pytest.raises(InputError, match="here are: bradley-terry"):
         board(table(rows), "elon")
-    with pytest.raises(InputError, match="here are: mean, strict"):
+    with pytest.raises(InputError, match="choose one of mean, strict"):
         board(table(rows), options={"merge": "both"})
 
 

@@ -60,7 +60,7 @@ def judge(
     yes: Yes = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Judge a table of answers: who leads, how sure that is, and what it cost.
+    """Judge a table of answers: who leads, how sure, at what cost.
 
     The plan and its price are shown first. The same command again goes on: nothing is asked or paid twice. With
     --judge simulated nothing is asked or paid at all: a rehearsal, in a store of its own.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from itertools import groupby
 
 from rich.console import Console
 
-from venire.arena.wording import money, plain
+from venire.arena.wording import money, nearest, plain
 from venire.judges.providers.price_table import KnownModel, known_models
 from venire.render.screen import tabulate
 
@@ -54,8 +53,8 @@ def show_vendors(screen: Console, models: Mapping[str, KnownModel], table: str |
 def _nearest(unknown: list[str]) -> list[str]:
     """For each unknown model the known one whose name is most like it, with or without its vendor."""
     names = {alias: name for name in known_models() for alias in (name.partition(":")[2], name)}
-    close = (difflib.get_close_matches(model.lower(), names, n=1, cutoff=0.7) for model in unknown)
-    return [names[matches[0]] for matches in close if matches]
+    close = (nearest(model, names, cutoff=0.7) for model in unknown)
+    return [names[name] for name in close if name is not None]
 
 
 def _source(screen: Console, table: str | None) -> None:

@@ -8,7 +8,6 @@ type was inferred.
 from __future__ import annotations
 
 import csv
-import difflib
 import gzip
 import json
 import os
@@ -27,6 +26,7 @@ import duckdb
 
 from venire.arena.errors import InputError
 from venire.arena.hints import setting_of
+from venire.arena.wording import nearest
 from venire.storage.transfer.delimited import is_neutralised, restored, restored_sql
 from venire.storage.transfer.formats.files import file_of, in_utf8, not_utf8, refuse_address, refuse_archive
 from venire.storage.transfer.memory import MemoryTable
@@ -144,7 +144,7 @@ class TableFile:
         if isinstance(self.path, Path) and self.delimited and len(self.columns) == 1:
             found += " (cells are separated by commas, tabs, semicolons or bars)"
         likely = [name for name in self.columns if _may_be(ours, name)]
-        hint = _nearest(theirs, likely) or _nearest(ours, likely) or "COLUMN"
+        hint = nearest(theirs, likely) or nearest(ours, likely) or "COLUMN"
         remedy = setting_of("mapping", ours, hint)
         return MissingColumnError(f'{self.path}: no column "{theirs}"; columns found: {found}', ours, hint, remedy)
 
@@ -453,11 +453,3 @@ def _bad_line(path: Path) -> str | None:
                 why = str(error).partition(": line")[0]
                 return f"line {number}: no JSON ({why}); write one whole object on each line"
     return None
-
-
-def _nearest(name: str, found: Iterable[str]) -> str | None:
-    columns = list(found)
-    containing = [column for column in columns if name.lower() in column.lower()]
-    close = difflib.get_close_matches(name.lower(), [column.lower() for column in columns], n=1)
-    closest = [column for column in columns if column.lower() in close]
-    return next(iter([*containing, *closest]), None)

@@ -98,7 +98,7 @@ def test_without_instructions_each_judge_has_one_ballot_and_its_rows_share_their
             {"model": ["a", "b"], "rank": [1, 2], "weight": [1, 2]},
             "weight, row 1: 2, and 1 in row 0 of the same ballot",
         ),
-        ({"model": ["a", "b"], "rank": [1, 2], "unranked": "last"}, "unranked is 'last'; .*here are: below, absent"),
+        ({"model": ["a", "b"], "rank": [1, 2], "unranked": "last"}, "unranked is 'last'; "),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_argument_and_row(columns: dict[str, Any], told: str) -> None:

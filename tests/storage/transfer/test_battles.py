@@ -118,7 +118,7 @@ def test_a_missing_column_is_refused_with_the_nearest(tmp_path: Path) -> None:
 
 
 def test_a_mapping_of_a_column_that_is_not_ours_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r'"vote".*those are model_a, model_b, winner, judge, instruction_id'):
+    with pytest.raises(InputError, match=r'"vote".*here are: model_a, model_b, winner, judge, instruction_id'):
         battles(tmp_path / "b.csv", f"{HEADER}\na,b,tie\n", {"vote": "winner"})
 
 
@@ -256,7 +256,7 @@ def test_the_user_says_what_a_word_means(tmp_path: Path) -> None:
     assert (found.label.tolist(), found.status.tolist()) == ([1, -1, 0, 0, -1], [0, 0, 0, 1, 0])
     with pytest.raises(InputError, match=r'values gives "better" as "a"; accepted: model_a, model_b, tie'):
         read_battles(path, values={"better": "a"})
-    with pytest.raises(InputError, match=r'values names "best", which no row has as its winner; did you mean 'better''):
+    with pytest.raises(InputError, match=r'values names "best", which no row has as its winner; did you mean .better'):
         read_battles(path, values={"best": "model_a"})
 
 

@@ -244,7 +244,7 @@ def test_a_mapped_optional_column_must_be_there(write: Write) -> None:
 def test_a_mapping_of_a_column_that_is_not_ours_is_refused(write: Write) -> None:
     message = refusal(write("e.csv", "model,elo\nm,1\n"), "elo", {"rating": "elo"})
     assert '"rating"' in message
-    assert message.endswith("those are model, elo")
+    assert message.endswith("here are: model, elo")
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.tsv"])

@@ -187,8 +187,8 @@ def test_a_table_that_no_dialect_reads_is_refused_but_not_where_the_user_names_o
     [
         (("missing.csv",), "no such file"),
         (("other.csv",), 'no column "raw_output"; columns found: reply'),
-        (("replies.csv", "--dialect", "leter"), 'no dialect "leter"; is "letter" meant?'),
-        (("replies.csv", "--dialect", "nope"), 'no dialect "nope". There are zero-one-two, '),
+        (("replies.csv", "--dialect", "leter"), "no dialect 'leter'; did you mean 'letter'? There are: zero-one-two"),
+        (("replies.csv", "--dialect", "nope"), "no dialect 'nope'; there are: zero-one-two, "),
         (("replies.csv", "--map", "verdict=x"), "the one column that is read is raw_output"),
         (("replies.csv", "-o", "out.xlsx"), "out.xlsx: not a table by its name"),
         (("replies.csv", "-o", "out.parquet.gz"), "not a table by its name"),
@@ -295,8 +295,8 @@ def test_a_column_names_the_dialect_of_each_row_and_an_unknown_one_is_refused(ve
     assert [row["verdict"] for row in rows_of(done.out)] == ["first", "second", "second", "tie", "", "", "tie"]
     refused = venire("parse", grouped(tmp_path, "dialect", [("mt-bench", "[[A]]"), ("mtbench", "[[B]]")]))
     assert refused.code == 2
-    assert 'row 2: no dialect "mtbench"' in refused.err
-    assert 'is "mt-bench" meant?' in refused.err
+    assert "row 2: no dialect 'mtbench'; did you mean 'mt-bench'" in refused.err
+    assert "did you mean 'mt-bench'?" in refused.err
     assert "--dialect" in refused.err
     assert venire("parse", tmp_path / "mixed.csv", "--dialect", "mt-bench").code == 0
 

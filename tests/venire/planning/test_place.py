@@ -136,7 +136,7 @@ def test_a_model_whose_elo_a_simulated_judge_needs_is_refused_before_anything_is
         ((NEW, "--budget", "1"), "has no completions in"),
         (("nobody", "--budget", "1"), "does not know it"),
         (("m3", "--budget", "0"), "--budget is 0"),
-        (("m3", "--budget", "1", "--policy", "widest-gap"), "choose battles"),
+        (("m3", "--budget", "1", "--policy", "widest-gap"), "no policy that chooses battles"),
         (("m3", "--budget", "1", "--judge", "x"), "asks sim"),
         (("m3", "--budget", "1", "--level", "95"), "level is 95"),
         (("m3",), "nothing says when the placement is enough: give --budget, --battles"),

@@ -257,7 +257,7 @@ def test_a_dataset_has_a_card_that_says_where_its_verdicts_are_from(venire: Veni
     [
         (("battles", "-o", "b.xlsx"), "the ending says what is written: .parquet, .csv, .jsonl, .arrow"),
         (("battles", "-o", "."), "is a folder: name a file in it"),
-        (("battles", "--campaign", "no", "-o", "b.csv"), "no campaign 'no'; there are: small"),
+        (("battles", "--campaign", "no", "-o", "b.csv"), "no campaign 'no'; there is: small"),
         (("battles", "--judge", "first", "-o", "b.csv"), "tables do not take --judge"),
         (("nothing", "-o", "b.csv"), "no table or view 'nothing'; there are: battles,"),
         (

@@ -228,7 +228,7 @@ def test_methods_stand_side_by_side(venire: Venire, scored: Path) -> None:
     beside = venire("rate", scored, "--compare", "--covariate", "length", "--json").json()
     assert {"bradley-terry", "covariates", "elo"} <= set(beside["methods"])
     assert set(beside["left_out"]) == {"consistency"}
-    assert "choose one of" in venire("rate", scored, "--compare", "--method", "elo", "--method", "elon").err
+    assert "did you mean 'elo'?" in venire("rate", scored, "--compare", "--method", "elo", "--method", "elon").err
     two = venire("rate", scored, "--compare", "--method", "elo", "--method", "win-rate")
     assert "elo" in two.out
     assert "trueskill" not in two.out

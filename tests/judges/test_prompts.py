@@ -193,7 +193,7 @@ def test_a_prompt_is_filled_in_as_the_standard_librarys_template(parts: list[str
     ("option", "text", "told"),
     [
         ("prompt.question", "$instruction $first", r"\$second is missing"),
-        ("prompt.question", "$instruction $first $second $third", r"\$third is no variable of this prompt; .*here are: "),
+        ("prompt.question", "$instruction $first $second $third", r"\$third is no variable of this prompt; "),
         ("prompt.repair", "$first", r"\$first is no variable of this prompt; there is none"),
         ("prompt.question", "$instruction $first $second costs $5", r"write \$\$ for a dollar sign"),
         ("prompt.repair", " \n", "the text is empty"),

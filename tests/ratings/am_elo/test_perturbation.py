@@ -107,7 +107,7 @@ def test_nobody_spoilt_is_nothing_changed() -> None:
 
 def test_what_is_not_possible_is_said() -> None:
     data = table()
-    with pytest.raises(InputError, match="kind is 'shout'; .*here are: random, equal, flip, mixed"):
+    with pytest.raises(InputError, match=r"kind is 'shout'; .*here are: random, equal, flip, mixed"):
         perturb(data, ["abe"], "shout")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no judge is called 'eve'; the judges are abe, mia, zoe"):
         perturb(data, ["abe", "eve"], "flip")

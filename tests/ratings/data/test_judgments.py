@@ -70,7 +70,7 @@ def test_flips_can_be_left_out_and_are_counted(table: Table) -> None:
     assert merge_orders(table(rows)).dropped == 0
     with pytest.raises(InputError, match="there are none to drop"):
         merge_orders(table(rows), "none", flips="drop")
-    with pytest.raises(InputError, match="flips is 'keep'; .*here are: tie, drop"):
+    with pytest.raises(InputError, match=r"flips is 'keep'; .*here are: tie, drop"):
         merge_orders(table(rows), flips="keep")  # type: ignore[arg-type]  # wrong on purpose
 
 

@@ -136,7 +136,7 @@ def test_intervals_are_t_on_log_odds_by_each_models_clusters() -> None:
 
 
 def test_a_baseline_that_is_not_there_is_named() -> None:
-    with pytest.raises(InputError, match="baseline gpt-9 is not among the models; .*here are: 0, 1"):
+    with pytest.raises(InputError, match=r"baseline gpt-9 is not among the models; .*here are: 0, 1"):
         against_baseline(battles(), "gpt-9")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.keywords import spelled_out
-from venire.ratings.data.judgments import canonical
+from venire.ratings.data.judgments import canonical, select_battles
 from venire.ratings.data.models import own_models
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import merge_selected
@@ -60,8 +60,9 @@ def audited(
     evidence = verdicts.evidence(case.battles, DEFAULT_METHOD, replace(case.options, covariates=()))
     if case.seconds is not None:
         evidence = replace(evidence, in_time=partial(in_order_of, case.battles, case.seconds, case.battles.peers))
+    note = "; ".join(filter(None, (verdicts.note, *verdicts.left_out_texts(case.options)))) or None
     return audit_case(
-        case, origins=verdicts.origins, checks=checks, source=verdicts.source, note=verdicts.note, evidence=evidence
+        case, origins=verdicts.origins, checks=checks, source=verdicts.source, note=note, evidence=evidence
     )
 
 
@@ -95,6 +96,7 @@ def _timed_case(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts, 
     """With the times of the verdicts, and how many were planned."""
     battles = verdicts.battles
     timed = frames.battles_in_time(store, campaign.id)
+    kept = verdicts.kept(timed.battles)
     features = dict(timed.battles.features)
     kin = verdicts.families, verdicts.judge_families
     if own_models(timed.battles.judges, timed.battles.models, battles.peers, *kin).any():
@@ -102,8 +104,9 @@ def _timed_case(store: Store, campaign: frames.CampaignRow, verdicts: Verdicts, 
     battles = replace(
         timed.battles, features=features, clustering=battles.clustering, peers=battles.peers, people=battles.people
     )
-    seconds = None if bool(np.isnan(timed.seconds).all()) else timed.seconds
-    return _case(battles, verdicts, options, seconds, timed.planned)
+    battles, seconds = select_battles(battles, kept), timed.seconds[kept]
+    known = None if bool(np.isnan(seconds).all()) else seconds
+    return _case(battles, verdicts, options, known, timed.planned - int(np.count_nonzero(~kept)))
 
 
 def _case(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from venire.arena.choices import Ties, Unattempted
+from venire.arena.choices import Ties
 from venire.arena.errors import InputError
 from venire.arena.keywords import spelled_out
 from venire.arena.wording import few
@@ -37,7 +37,6 @@ def rate(
     level: float | None = None,
     options: Options | None = None,
     reference: Path | str | None = None,
-    unattempted: Unattempted = "keep",
     accuracy_baseline: float | Sequence[float] = 0.0,
     figures: Figures | None = None,
     **reading: Unpack[SourceKeywords],
@@ -48,10 +47,10 @@ def rate(
     the path of a file or several, or a table: of pandas, polars or Arrow, a dict of columns, or a list of dicts.
     `method` is a name of `registry.METHODS` or None (see `Verdicts`); `ridge`, `ties`, `anchors` (Elo by model) and
     `level` (0 to 1) are the options of that name, `options` all options, of which those named here are replaced; the
-    other arguments are as in `VerdictSource`, `unattempted` among them. `accuracy_baseline` is the share of answers
-    that guessing gets right, which the filter of models by accuracy asks for, or several, each for a filter of its own;
-    `figures` asks for more figures (`Figures`), which are among the diagnostics. Raises InputError for a source that
-    cannot be read, an unknown campaign, and an argument that does not apply.
+    other arguments are as in `VerdictSource`. `accuracy_baseline` is the share of answers that guessing gets right,
+    which the filter of models by accuracy asks for, or several, each for a filter of its own; `figures` asks for more
+    figures (`Figures`), which are among the diagnostics. Raises InputError for a source that cannot be read, an unknown
+    campaign, and an argument that does not apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
@@ -61,8 +60,7 @@ def rate(
     """
     in_order = options is not None and options.order == "given"
     features = () if options is None else options.covariates
-    named_source = replace(verdict_source(source, reference, **reading), unattempted=unattempted)
-    verdicts = read(named_source, features, in_order=in_order)
+    verdicts = read(verdict_source(source, reference, **reading), features, in_order=in_order)
     given = {"ridge": ridge, "ties": ties, "anchors": anchors, "level": level}
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen = replace(options or Options(seed=verdicts.seed), **named) if named else options
@@ -76,7 +74,6 @@ def compare(
     methods: Sequence[str] = (),
     options: Options | None = None,
     reference: Path | str | None = None,
-    unattempted: Unattempted = "keep",
     **reading: Unpack[SourceKeywords],
 ) -> Comparison:
     """Several methods side by side on the same verdicts: the named methods, or all that apply.
@@ -87,7 +84,7 @@ def compare(
     >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).kendall[0]
     1.0
     """
-    verdicts = read(replace(verdict_source(source, reference, **reading), unattempted=unattempted))
+    verdicts = read(verdict_source(source, reference, **reading))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 

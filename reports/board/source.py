@@ -47,6 +47,8 @@ class SourceKeywords(TypedDict, total=False):
     both_bad: BothBad | None
     baseline: str | None
     human: str | None
+    unranked: Unranked
+    unattempted: Unattempted
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from venire.arena.battles import Battles, Clustering
+from venire.arena.battles import Battles, Clustering, Grades
 from venire.arena.choices import Merge
 from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_with
@@ -49,6 +50,9 @@ _AS_ASKED = (
     "rated as pairs were asked, which the policy of this campaign chose by what was known of them: its looks are by "
     "--method even-pairs"
 )
+
+
+_UNATTEMPTED = PAIR_KINDS.index("unattempted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +146,15 @@ class Verdicts:
         if self.grades is None or table is None:
             raise InputError(f"{drop} takes grades of answers, and there are none here: leave it out")
         grades, protocol = self.grades.grades, table.protocol
-        unattempted = PAIR_KINDS.index("unattempted")
 
         def of(battles: Battles) -> Battles:
-            kind = kinds_of_pairs(grades, protocol, battles)
             people = battles.people and of(battles.people)
-            return replace(select_battles(battles, (kind >= 0) & (kind != unattempted)), ballots=None, people=people)
+            kept = _both_attempted(grades, protocol, battles)
+            return replace(select_battles(battles, kept), ballots=None, people=people)
 
         def without(battles: Battles) -> LeftOutPairs:
             kind = kinds_of_pairs(grades, protocol, battles)
-            return LeftOutPairs(protocol, *(select_battles(battles, kind == code) for code in (unattempted, -1)))
+            return LeftOutPairs(protocol, *(select_battles(battles, kind == code) for code in (_UNATTEMPTED, -1)))
 
         kept, in_time, people = of(self.battles), self.in_time, self.people
         if not len(kept.label):
@@ -164,6 +167,16 @@ class Verdicts:
             in_time=None if in_time is None else lambda: of(in_time()),
             left_out=without(self.battles),
         )
+
+    def kept(self, battles: Battles) -> NDArray[np.bool_]:
+        """Which verdicts (rows,) of the same campaign, read in another way, are not among those left out."""
+        if self.left_out is None or self.grades is None:
+            return np.ones(len(battles.label), dtype=np.bool_)
+        return _both_attempted(self.grades.grades, self.left_out.protocol, battles)
+
+    def left_out_texts(self, options: Options) -> tuple[str, ...]:
+        """How many judgments were left out and why, where any were."""
+        return () if self.left_out is None else self.left_out.count(options, options.merge).texts
 
     def board(
         self,
@@ -278,7 +291,7 @@ class Verdicts:
         self.refuse_grades_alone()
         known = self.outside_orders(options.level)
         notes = [
-            *(self.left_out.count(options, options.merge).texts if self.left_out else ()),
+            *self.left_out_texts(options),
             *(self.source.notes if self.source else ()),
             *filter(None, [alike_text(self.battles.models)]),
         ]
@@ -302,6 +315,12 @@ class Verdicts:
                 f"there are grades alone, of {few(self.grades.campaigns)}, and no verdicts on pairs or lists: `venire "
                 "rate` shows the accuracy of models from them"
             )
+
+
+def _both_attempted(grades: Grades, protocol: str, battles: Battles) -> NDArray[np.bool_]:
+    """Which verdicts (rows,) are on pairs of which both answers were graded and attempted."""
+    kind = kinds_of_pairs(grades, protocol, battles)
+    return np.asarray((kind >= 0) & (kind != _UNATTEMPTED))
 
 
 def _as_they_are(battles: Battles) -> Battles:

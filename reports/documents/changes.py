@@ -34,17 +34,18 @@ _NOT_RATED: dict[str, Any] = {
 """The row of a model that the two do not rate together: it won or lost every battle in one of them."""
 
 
-def changes_section(source: VerdictSource, before: VerdictSource, method: str, level: float) -> dict[str, Any]:
+def changes_section(source: VerdictSource, before: VerdictSource, method: str, options: Options) -> dict[str, Any]:
     """Each model of both with its Bradley-Terry ratings, the change beside the models that did not, and its interval.
 
-    They are of judges' verdicts, or of people's votes where those are what `method` rates. The largest comes first.
+    They are of judges' verdicts, or of people's votes where those are what `method` rates, merged and weighed by
+    `options`, at their level. The largest comes first.
     Raises InputError for fewer than two models in common, and as `venire.rate` and `rating_changes` do.
     """
     named = Path(str(before.paths[0])).name + ("" if before.campaign is None else f", campaign {before.campaign}")
-    return _section(read(before), read(source), f"--against {named}", method, level)
+    return _section(read(before), read(source), f"--against {named}", method, options)
 
 
-def split_section(source: VerdictSource, part: str, method: str, level: float) -> dict[str, Any]:
+def split_section(source: VerdictSource, part: str, method: str, options: Options) -> dict[str, Any]:
     """The same within one source: the verdicts of `part`, a text COLUMN=VALUE, are before, and all others now.
 
     Of a store the column is `judge`, `category` or `before` (a date or time, in UTC unless it says otherwise). Raises
@@ -59,7 +60,7 @@ def split_section(source: VerdictSource, part: str, method: str, level: float) -
         if method == HUMAN_ELO:
             raise InputError("--split parts the verdicts of judges: rate these by another --method")
         parts = _parts_of_store(source, source.store, column, value)
-    return _section(parts[0], parts[1], f"--split {part}", method, level)
+    return _section(parts[0], parts[1], f"--split {part}", method, options)
 
 
 def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) -> list[Verdicts]:
@@ -78,7 +79,9 @@ def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) 
         elif column == "before":
             timed = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
             battles = replace(timed.battles, features={}, clustering=battles.clustering)
-            inside, known = timed.seconds < _seconds(value), np.isfinite(timed.seconds)
+            kept = verdicts.kept(battles)
+            battles, seconds = select_battles(battles, kept), timed.seconds[kept]
+            inside, known = seconds < _seconds(value), np.isfinite(seconds)
         else:
             raise InputError(f"--split takes judge, category or before of a store, and got {column!r}")
     sides = [rows if known is None else rows & known for rows in (inside, ~inside)]
@@ -99,15 +102,15 @@ def _seconds(text: str) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def _section(before: Verdicts, after: Verdicts, asked: str, method: str, level: float) -> dict[str, Any]:
+def _section(before: Verdicts, after: Verdicts, asked: str, method: str, options: Options) -> dict[str, Any]:
     named = asked.partition(" ")[2]
-    earlier, now = (_comparisons(one, method) for one in (before, after))
+    earlier, now = (_comparisons(one, method, options) for one in (before, after))
     common = sorted(set(now.models) & set(earlier.models))
     if len(common) < 2:
         raise InputError(f"{asked}: it has fewer than two models in common with what is reported")
     instructions, known, about = None, {}, None
     try:
-        found = rating_changes(earlier, now, level=level, seed=after.seed)
+        found = rating_changes(earlier, now, level=options.level, seed=options.seed)
     except InputError as error:  # too little was judged: the rest of the report holds
         says = f"Nothing compares with {named}: {error}."
     else:
@@ -117,7 +120,7 @@ def _section(before: Verdicts, after: Verdicts, asked: str, method: str, level: 
         instructions = {"before": found.clusters[0], "now": found.clusters[1], "shared": found.shared}
     rows = [known.get(model, {"model": model} | _NOT_RATED) for model in common]
     rows.sort(key=lambda row: (row["change"] is None, -abs(row["change"] or 0.0), row["model"]))
-    facts = {"level": level, "estimand": about, "instructions": instructions}
+    facts = {"level": options.level, "estimand": about, "instructions": instructions}
     return {"against": named, **facts, "says": says, "models": rows}
 
 
@@ -149,14 +152,14 @@ def _says(found: RatingChanges, named: str, common: int, about: str) -> str:
     )
 
 
-def _comparisons(verdicts: Verdicts, method: str) -> Comparisons:
+def _comparisons(verdicts: Verdicts, method: str, options: Options) -> Comparisons:
     """The judgments of judges, or what people said where they are rated."""
     battles = verdicts.battles
     if battles.ballots is not None:
         raise InputError("changes are shown of verdicts on pairs: ballots are rated by themselves")
     if method == HUMAN_ELO and verdicts.people is not None:
         battles = verdicts.people.battles
-    judgments = merge_selected(battles, Options(seed=verdicts.seed))
+    judgments = merge_selected(battles, options)
     data = judgments.comparisons()
     if method == HUMAN_ELO and judgments.human is not None:
         return replace(data, y=judgments.human).select(np.isfinite(judgments.human))

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from venire.arena.choices import Unattempted, Unranked
 from venire.arena.registry import METHODS
 from venire.cli.help import METHOD, READ, names_of
 from venire.cli.options import JSON, named_stores, with_options
 from venire.cli.report import write_report
-from venire.cli.verdict_options import FigureOptions, RatingOptions, SourceOptions
-
-
-@dataclass(frozen=True)
-class RatedSource(SourceOptions):
-    """A source of verdicts to rate, with what ratings are compared with."""
-
-    unranked: Annotated[
-        Unranked,
-        typer.Option(
-            "--unranked",
-            rich_help_panel=READ,
-            help="A model without a row on a ballot that others on the instruction have: below those ranked, or "
-            "absent.",
-        ),
-    ] = "below"
-    unattempted: Annotated[
-        Unattempted,
-        typer.Option(
-            "--unattempted",
-            rich_help_panel=READ,
-            help="Where answers were graded: pairs with an answer that was not attempted, or has no grade.",
-        ),
-    ] = "keep"
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            "--reference",
-            rich_help_panel=READ,
-            help="Ratings to compare with: a table of model and elo, a board in JSON, or a group of people by name.",
-        ),
-    ] = None
+from venire.cli.verdict_options import FigureOptions, RatedSource, RatingOptions
 
 
 @with_options(human="accuracy_baseline", cluster="replicates")
@@ -98,11 +64,9 @@ def rate(
     from venire.cli.options import write_json
     from venire.render.screen import console, show_pages_hint
     from venire.render.sections import show
-    from venire.reports.board.rate import read
 
     read_from = source.source(paths)
-    verdicts = read(read_from, rating.covariates, in_order=rating.order == "given")
-    options = rating.options(verdicts.seed)
+    verdicts, options = rating.read(read_from)
     if report is not None:
         _refuse_for_report(method, compare)
     asked = figures.figures()
@@ -126,7 +90,7 @@ def rate(
         if read_from.store is not None:
             show_pages_hint(console(stderr=True), read_from.store)
     if report is not None:
-        write_report(read_from, report, None, options=options, made=(verdicts, board))
+        write_report(read_from, report, None, lambda: (verdicts, options, board))
 
 
 def _refuse_for_report(methods: list[str], compare: bool) -> None:

@@ -13,13 +13,17 @@ from venire.arena.hints import command_words
 from venire.arena.registry import METHODS
 from venire.cli.help import METHOD, READ, names_of, verdict_formats
 from venire.cli.options import named_stores, with_options
-from venire.cli.verdict_options import SourceOptions
+from venire.cli.verdict_options import RatedSource, RatingOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from venire.ratings.inference.options import Options
     from venire.reports.board.board import Board
     from venire.reports.board.source import VerdictSource
     from venire.reports.board.verdicts import Verdicts
+
+    Rated = tuple[Verdicts, Options, Board]
 
 
 class ReportForm(StrEnum):
@@ -31,7 +35,7 @@ class ReportForm(StrEnum):
 
 
 @dataclass(frozen=True)
-class ReportedSource(SourceOptions):
+class ReportedSource(RatedSource):
     """A source whose format is `--file-format`, since `--format` is the report's own."""
 
     form: Annotated[
@@ -82,6 +86,7 @@ def report(
     ),
     *,
     source: ReportedSource,
+    rating: RatingOptions,
 ) -> None:
     """Write a report: who leads, how sure that is, what to doubt.
 
@@ -108,7 +113,13 @@ def report(
         store = named_stores([against])[0]
         earlier = replace(read_from, paths=(store,), campaign=against_campaign or source.campaign)
     with command_words(form="--file-format"):
-        board = write_report(read_from, out, output, method=method, before=earlier, split=split)
+
+        def make() -> Rated:
+            verdicts, options = rating.read(read_from)
+            verdicts.refuse_grades_alone()
+            return verdicts, options, verdicts.board(method, options)
+
+        board = write_report(read_from, out, output, make, before=earlier, split=split)
         if figures is not None:
             from venire.pages.chart_files import write_figures
 
@@ -120,17 +131,15 @@ def write_report(
     source: VerdictSource,
     out: Path | None,
     form: ReportForm | None,
+    make: Callable[[], Rated],
     *,
-    method: str | None = None,
-    options: Options | None = None,
-    made: tuple[Verdicts, Board] | None = None,
     before: VerdictSource | None = None,
     split: str | None = None,
 ) -> Board:
     """Make a report and write it to a file or to standard output; the board that it is of.
 
-    `made` are verdicts and a board of them, where the report is of one that is there already. Raises InputError for
-    HTML without a file, for a file that is one of the sources, and as `report_document` does.
+    `make` gives it, once the file is known to be one that can be written, with its verdicts and options. Raises
+    InputError for HTML without a file, for a file that is one of the sources, and as `report_document` does.
     """
     import shlex
     import sys
@@ -148,17 +157,16 @@ def write_report(
             raise InputError(f"{out}: name a file in a folder that is there")
     _need_extra()
     from venire.reports.documents.changes import changes_section, split_section
-    from venire.reports.documents.report import rated_verdicts, report_document
+    from venire.reports.documents.report import report_document
 
     command = shlex.join(["venire", *sys.argv[1:]])
     with source.opened():
-        verdicts, board = made or rated_verdicts(source, method)
+        verdicts, options, board = make()
         document = report_document(source, options=options, command=command, made=(verdicts, board))
-        level = board.diagnostics.level or 0.95
         if before is not None:
-            document["changes"] = changes_section(source, before, board.method, level)
+            document["changes"] = changes_section(source, before, board.method, options)
         elif split is not None:
-            document["changes"] = split_section(source, split, board.method, level)
+            document["changes"] = split_section(source, split, board.method, options)
     text = _rendered(document, chosen)
     if out is not None and to_file:
         part = out.with_name(out.name + ".part")

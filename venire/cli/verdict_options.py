@@ -27,6 +27,8 @@ from venire.arena.choices import (
     PairErrors,
     RatedPairs,
     Ties,
+    Unattempted,
+    Unranked,
     VerdictOrigin,
 )
 from venire.arena.errors import InputError
@@ -35,6 +37,7 @@ from venire.cli.help import FIGURES, INTERVALS, JUDGMENTS, METHOD, OF_ONE_METHOD
 if TYPE_CHECKING:
     from venire.ratings.inference.options import Options
     from venire.reports.board.source import VerdictSource
+    from venire.reports.board.verdicts import Verdicts
     from venire.reports.figures import Figures
 
 _read = partial(typer.Option, rich_help_panel=READ)
@@ -120,6 +123,21 @@ class SourceOptions:
             "only one; of a table a judge.",
         ),
     ] = None
+    unranked: Annotated[
+        Unranked,
+        _read(
+            "--unranked",
+            help="A model without a row on a ballot that others on the instruction have: below those ranked, or "
+            "absent.",
+        ),
+    ] = "below"
+    unattempted: Annotated[
+        Unattempted,
+        _read(
+            "--unattempted",
+            help="Where answers were graded: pairs with an answer that was not attempted, or has no grade.",
+        ),
+    ] = "keep"
 
     def source(self, paths: Sequence[Path]) -> VerdictSource:
         """What these options name: a store's campaign, or files and how to read them."""
@@ -133,6 +151,19 @@ class SourceOptions:
             "origin": None if self.origin is None else Origin(self.origin),
         }
         return VerdictSource.of(paths, **vars(self) | read)
+
+
+@dataclass(frozen=True)
+class RatedSource(SourceOptions):
+    """A source of verdicts to rate, with what ratings are compared with."""
+
+    reference: Annotated[
+        Path | None,
+        _read(
+            "--reference",
+            help="Ratings to compare with: a table of model and elo, a board in JSON, or a group of people by name.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -220,6 +251,13 @@ class RatingOptions:
             "habits": tuple(dict.fromkeys(habit.value for habit in self.habits)),
         }
         return Options(**vars(self) | read)
+
+    def read(self, source: VerdictSource) -> tuple[Verdicts, Options]:
+        """The verdicts of a source as these options take them, and the options of a method; its seed by default."""
+        from venire.reports.board.rate import read
+
+        verdicts = read(source, self.covariates, in_order=self.order == "given")
+        return verdicts, self.options(verdicts.seed)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def test_an_option_that_is_added_to_a_record_is_one_of_each_verb_that_takes_it(
 def test_each_setting_of_a_source_is_an_option_and_a_keyword() -> None:
     options = {one.name for one in fields(SourceOptions)}
     assert options == set(SourceKeywords.__annotations__)
-    assert options | {"paths", "reference", "unranked", "unattempted"} == {one.name for one in fields(VerdictSource)}
+    assert options | {"paths", "reference"} == {one.name for one in fields(VerdictSource)}
     for function in (vn.rate, vn.compare, vn.audit):
         assert options <= inspect.signature(function).parameters.keys()
     spelt = {one.name: one.opts[0] for one in VERBS["rate"].params}

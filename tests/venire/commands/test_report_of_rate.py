@@ -120,6 +120,18 @@ def test_the_report_is_of_the_board_that_is_shown(venire: Venire, table: Path, l
         assert flag in how
 
 
+@pytest.mark.parametrize("line", TOGETHER[:3], ids=lambda line: line.split()[0])
+def test_a_report_takes_the_options_of_ratings_itself(venire: Venire, table: Path, line: str) -> None:
+    words = line.format(reference=table.with_name("reference.csv")).split()
+    out = table.with_name("report.json")
+    made = venire("report", table, *(word.replace("--format", "--file-format") for word in words), "-o", out)
+    assert made.code == 0, made.err
+    document = json.loads(out.read_text(encoding="utf-8"))
+    board = venire("rate", table, "--json", *words).json()
+    assert {**document["board"], **board} == document["board"]
+    assert flags(line) - {"--method", "--seed"} <= {*" ".join(document["asked"]).replace("-file", "").split()}
+
+
 def test_every_figure_has_a_table_that_a_report_shows(venire: Venire, table: Path) -> None:
     board, document = rated(venire, table, FIGURES_ASKED)
     facts = board["diagnostics"]

@@ -183,6 +183,26 @@ def test_pairs_with_an_unattempted_answer_are_left_out_where_asked(
     assert said in compared.notes
 
 
+def test_an_audit_and_a_report_leave_the_same_pairs_out(venire: Venire, campaign: Callable[..., Path]) -> None:
+    path = campaign("both", PAIRS + TRUTH + DIRECT)
+    drop = ("--unattempted", "drop")
+    board = venire("rate", path, *drop, "--json").json()["diagnostics"]
+    left_out = board["unattempted"]["judgments"]
+    audited = venire("audit", path, *drop, "--check", "complete", "--check", "first-place", "--json").json()
+    assert audited["note"].startswith(f"{left_out} judgments left out: an answer was not attempted")
+    assert {one["check"]: one["word"] for one in audited["findings"]}["complete"] == "fine"
+    assert audited["rows"] == 2 * (15 * 16 - left_out)
+    assert vn.audit(path, unattempted="drop", checks=["complete"]).note == audited["note"]
+    report = path.with_name("report.json")
+    assert venire("report", path, *drop, "-o", report).code == 0
+    document = json.loads(report.read_text(encoding="utf-8"))
+    assert document["board"]["diagnostics"]["unattempted"] == board["unattempted"]
+    assert document["asked"] == ["--unattempted drop"]
+    split = venire("report", path, *drop, "--split", "before=2100-01-01", "-o", report)
+    assert split.code == 2
+    assert "every verdict is" in split.err
+
+
 def test_answers_without_a_grade_are_left_out_with_those_not_attempted(campaign: Callable[..., Path]) -> None:
     campaign("graded", TRUTH, instructions=2, store=STORE)
     path = campaign("paired", PAIRS, instructions=3, store=STORE)

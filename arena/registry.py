@@ -77,11 +77,23 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         del self._registered[name]
         self.changes += 1
 
+    def named(self, word: str) -> str:
+        """The name that a user meant by a word: case, and `_` or a space for `-`, make no difference; else the word.
+
+        >>> POLICIES.named("Near_tie"), POLICIES.named("nearest")
+        ('near-tie', 'nearest')
+        """
+        if word in self:
+            return word
+        meant = _spelled(word)
+        return next((name for name in self if _spelled(name) == meant), word)
+
     def find(self, name: str) -> Entry:
         """The part of that name, for a name that a user wrote. Raises InputError that lists what there is."""
-        if name not in self:
+        known = self.named(name)
+        if known not in self:
             raise InputError(f"there is no {self.kind} {name!r}; {suggest(name, self)}")
-        return self[name]
+        return self[known]
 
     @cached_property
     def installed(self) -> Mapping[str, EntryPoint]:
@@ -124,6 +136,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             )
         found: Entry = part
         return found
+
+
+def _spelled(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def _package(point: EntryPoint) -> str:

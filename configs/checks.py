@@ -391,7 +391,7 @@ def _phases(plan: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
 
 
 def _policy(phase: Mapping[str, Any]) -> str:
-    return str(phase.get("policy", Plan.model_fields["policy"].default))
+    return POLICIES.named(str(phase.get("policy", Plan.model_fields["policy"].default)))
 
 
 def _phase_problems(place: Place, phase: Mapping[str, Any]) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, create_model, model_validator
 
 from venire.arena.budgets import UNITS, BudgetUnit, Shards
 from venire.arena.records import RECORDED
-from venire.arena.registry import POLICIES, PROVIDERS, PolicyName, ProtocolName, ProviderName
+from venire.arena.registry import POLICIES, PROTOCOLS, PROVIDERS, PolicyName, ProtocolName, ProviderName
 from venire.configs.fields import Compared, LaneKey, Shapes, Table, key, whole
 from venire.configs.short_names import written_out
 from venire.configs.values import (
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 else:
     _Provider = Annotated[str, OneOf(PROVIDERS, also=("replay",))]
     _Policy = Annotated[str, OneOf(POLICIES, also=(RECORDED,), lead="one of ")]
-    _Protocol = Text
+    _Protocol = Annotated[Text, AfterValidator(PROTOCOLS.named)]
 _URL = "an http or https URL, such as https://api.openai.com/v1"
 _URL_OR_REPLICAS = f"{_URL}, or ray://NAME for replicas in a Ray cluster"
 _TEMPERATURE = 'a number from 0 to 2 with at most 9 decimals, or "default" for leaving it to the model'

@@ -27,16 +27,18 @@ def written_out(table: Mapping[str, Any], *, fallback: bool = False) -> Mapping[
     >>> written_out({"model": "groq:llama-3.3-70b-versatile"})["key_variable"]
     'GROQ_API_KEY'
     """
-    model = table.get("model")
+    model, provider = table.get("model"), table.get("provider")
+    if isinstance(provider, str):
+        return {**table, "provider": PROVIDERS.named(provider)}
     if not isinstance(model, str) or "base_url" in table or "provider" in table:
         return table
     vendor, name = _split(model)
     if vendor == _SIMULATED:
         return {**table, "model": f"{_SIMULATED}/{name}"}
-    for provider, entry in PROVIDERS.items() if vendor else ():
+    for spoken, entry in PROVIDERS.items() if vendor else ():
         found = entry.vendor(vendor)
         if found is not None and found.home is not None:
-            return {**_keys(table, found.home, fallback), **table, "model": name, "provider": provider}
+            return {**_keys(table, found.home, fallback), **table, "model": name, "provider": spoken}
     return table
 
 

@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from venire.arena.campaigns import REPLICAS
 from venire.arena.records import RECORDED
-from venire.arena.registry import POLICIES
+from venire.arena.registry import POLICIES, Registry
 from venire.arena.wording import nearest
 
 _Value = TypeVar("_Value")
@@ -245,7 +245,7 @@ MONEY = decimals("US dollars", 0, _MAX_MONEY)
 class OneOf:
     """A text that must be a name of a registry, or one of `also`; `lead` precedes the names in a message."""
 
-    registry: Mapping[str, Any]
+    registry: Registry[Any]
     also: tuple[str, ...] = ()
     lead: str = ""
 
@@ -264,6 +264,7 @@ class OneOf:
         return rest | {"anyOf": [{"enum": [*self.registry, *self.also]}, {"type": "string"}]}
 
     def _known(self, value: str) -> str:
+        value = value if value in self.also else self.registry.named(value)
         if value not in self.registry and value not in self.also:
             near = nearest(value, (*self.registry, *self.also))
             if near is not None:

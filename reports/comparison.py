@@ -66,7 +66,7 @@ class MethodAgreement:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison(RowTable):
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
@@ -95,9 +95,9 @@ class Comparison(RowTable):
             for row in self.models
         ]
 
-    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
+    def _columns(self) -> dict[str, type]:
         elos, ranks = (dict.fromkeys((f"{name} {what}" for name in self.methods), kind) for what, kind in _COLUMNS)
-        return self.rows(), {"model": str, **elos, **ranks}
+        return {"model": str, **elos, **ranks}
 
     def sections(self) -> Iterator[Block]:
         """The rank of each model under each method, with how far it moved from the first method's."""

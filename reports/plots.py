@@ -106,9 +106,14 @@ class ChartKind:
 Road = Literal["board", "audit", "placement"]
 
 
-def plot(road: Road, kind: str, plotted: Plotted) -> Any:
-    """The altair chart of a kind. Raises InputError without data for it, naming the kinds that there is data for."""
+def plot(road: Road, kind: str | None, plotted: Plotted) -> Any:
+    """The altair chart of a kind; None: the first that there is data for, in the order of `CHARTS`.
+
+    Raises InputError without data for it, naming the kinds that there is data for.
+    """
     what, drawings = f"this {road}", {one.name: drawing for one in CHARTS.values() if (drawing := one.of(road))}
+    if kind is None:
+        kind = next((name for name, one in drawings.items() if one.missing(plotted) is None), next(iter(drawings)))
     reason = f"{what} has no {kind} chart" if kind in plotted_kinds() else f"there is no chart {kind!r}"
     if kind in drawings:
         try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.keywords import Count, checked, spelled_out
+from venire.arena.registry import POLICIES, PROTOCOLS
 from venire.configs.loading import resolve
 from venire.configs.schema import Budget, Campaign, Judge
 from venire.embedded import Embedded
@@ -410,8 +411,8 @@ class VariedSettings:
 
         limits: list[tuple[int | None, int | None]] = [(None, nano(dollars)) for dollars in self.budgets]
         limits += [(count, None) for count in self.calls]
-        crossed = tuple(self.policies), tuple(self.protocols), tuple(self.judges), tuple(self.orders)
-        return Axes(*crossed, tuple(limits))
+        policies, protocols = map(POLICIES.named, self.policies), map(PROTOCOLS.named, self.protocols)
+        return Axes(tuple(policies), tuple(protocols), tuple(self.judges), tuple(self.orders), tuple(limits))
 
 
 @spelled_out(VariedKeywords, VariedSettings)

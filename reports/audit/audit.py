@@ -41,16 +41,16 @@ def word(finding: Finding) -> Word:
     return "unsure" if (beyond > 0.0 if CHECKS[finding.check].harmless == "at most" else beyond < 0.0) else "fine"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit(RowTable):
     """The findings of all checks, in the order of `CHECKS`; `verdicts` is the origin of the verdicts.
 
-    `evidence` holds the verdicts, for `plot`.
+    `read` is how many there are, and `evidence` holds them, for `plot`.
     """
 
     findings: tuple[Finding, ...]
     verdicts: str
-    rows: int
+    read: int
     models: int
     judges: int
     instructions: int
@@ -58,11 +58,11 @@ class Audit(RowTable):
     seed: int
     source: TableReading | ImportReading | None = None
     note: str | None = None
-    evidence: ChartSource | None = field(default=None, compare=False, repr=False)
+    evidence: ChartSource | None = field(default=None, compare=False)
 
-    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The findings, one a row: what `to_json` has of them but for the details, not rounded."""
-        rows: list[dict[str, Any]] = [
+        return [
             {
                 "check": one.check,
                 "asks": CHECKS[one.check].asks,
@@ -75,11 +75,13 @@ class Audit(RowTable):
             }
             for one in self.findings
         ]
-        return rows, _COLUMNS
+
+    def _columns(self) -> dict[str, type]:
+        return _COLUMNS
 
     def sections(self) -> Iterator[Block]:
         """The verdict in a sentence, what was read, and the findings, worries first."""
-        counts = {"verdict": self.rows, "model": self.models, "judge": self.judges, "instruction": self.instructions}
+        counts = {"verdict": self.read, "model": self.models, "judge": self.judges, "instruction": self.instructions}
         read = ", ".join(counted(count, name) for name, count in counts.items())
         yield Paragraph(f"Audit   {read}   verdicts: {self.verdicts}")
         made, worries = sum(one.worry is not None for one in self.findings), len(self.worries)
@@ -106,8 +108,8 @@ class Audit(RowTable):
         ]
         yield TextTable(columns, name=1, severities=severities, label="Checks")
 
-    def plot(self, kind: str) -> Any:
-        """A chart of the verdicts as altair shows it in a notebook, of the kinds that there is data for.
+    def plot(self, kind: str | None = None) -> Any:
+        """A chart of the verdicts as altair shows it in a notebook; by default the first that there is data for.
 
         matrix, judges, position, reliability, calibration and learning, as of a board by Bradley-Terry
         (`Board.plot`). Raises InputError for another kind, naming those that it draws, and where altair is not
@@ -139,7 +141,7 @@ class Audit(RowTable):
         shown: dict[str, Any] = json_values(
             {
                 "verdicts": self.verdicts,
-                "rows": self.rows,
+                "rows": self.read,
                 "models": self.models,
                 "judges": self.judges,
                 "instructions": self.instructions,
@@ -201,7 +203,7 @@ def audit(
     return Audit(
         findings=tuple(one(case) for one in chosen_checks(checks)),
         verdicts=", ".join(sorted(one.value for one in origins)) or "unknown",
-        rows=len(battles.label),
+        read=len(battles.label),
         models=len(battles.models),
         judges=len(battles.judges),
         instructions=len(battles.instructions),

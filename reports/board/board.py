@@ -54,22 +54,23 @@ class Board(BoardRecord, RowTable):
         plain = [asdict(row) for row in self.models]
         return [{**{name: row[name] for name in _COLUMNS}, **row["figures"]} for row in plain]
 
-    def plot(self, kind: str) -> Any:
+    def plot(self, kind: str | None = None) -> Any:
         """A chart as altair shows it in a notebook, of the kinds (`reports.plots.CHARTS`) that this board has data for.
+
+        Without a kind it is the first of them that there is data for.
 
         leaderboard, intervals (with ranks and known ratings), matrix (wins of pairs), judges, position, reliability
         (scores against labels of people), calibration (held-out judgments against ratings), learning (ratings as
         verdicts came in) and cost. Raises InputError for another kind, naming those that it draws, and where altair is
         not installed.
 
-        >>> board.plot("leaderboard").save("leaderboard.html")  # doctest: +SKIP
+        >>> board.plot().save("leaderboard.html")  # doctest: +SKIP
         """
         level = self.diagnostics.level
         return plot("board", kind, Plotted(self.evidence, self.rows(), self.judges, self.method, level))
 
-    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
-        figures = dict.fromkeys(self.models[0].figures if self.models else (), float)
-        return self.rows(), {**_COLUMNS, **figures}
+    def _columns(self) -> dict[str, type]:
+        return {**_COLUMNS, **dict.fromkeys(self.models[0].figures if self.models else (), float)}
 
     def sections(self) -> Iterator[Block]:
         """Models by rating and judges by consistency, with what a reader needs to doubt them."""

@@ -13,7 +13,7 @@ from venire.reports.edits import EditContrast
 from venire.reports.grades import GradeBoard
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BoardRecord:
     """Models by descending Elo or by position, judges by name.
 
@@ -33,7 +33,7 @@ class BoardRecord:
     ordered: bool = False
     grades: GradeBoard | None = None
     edits: tuple[EditContrast, ...] = ()
-    evidence: ChartSource | None = field(default=None, compare=False, repr=False)
+    evidence: ChartSource | None = field(default=None, compare=False)
 
     @property
     def unrated(self) -> tuple[str, ...]:

@@ -192,7 +192,7 @@ class Verdicts:
         InputError as `reports.board.build`, `with_rank_agreement` and `figures_of` do.
         """
         options, chosen = options or Options(seed=self.seed), method is None
-        method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
+        method = METHODS.named(method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method))
         self._refuse_unnamed_people(method)
         if self.people is not None and method == HUMAN_ELO:
             return self._board_of_people(self.people, options)
@@ -295,7 +295,8 @@ class Verdicts:
             *(self.source.notes if self.source else ()),
             *filter(None, [alike_text(self.battles.models)]),
         ]
-        return replace(comparison.compare(self.battles, methods, options, known), notes=tuple(notes))
+        named = [METHODS.named(method) for method in methods]
+        return replace(comparison.compare(self.battles, named, options, known), notes=tuple(notes))
 
     def outside_orders(self, level: float) -> dict[str, tuple[str, Mapping[str, float]]]:
         """Values by model that verdicts are held against, with where they are from: the reference, and accuracy."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,3 +127,10 @@ def test_names_are_known_without_loading_what_they_name() -> None:
     assert {"binary"} <= set(PROTOCOLS)
     assert {"elo"} <= set(METHODS)
     assert {"random"} <= set(POLICIES)
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_case_and_underscores_make_no_difference_to_the_names_of_a_registry(registry: Registry[Any]) -> None:
+    for name in registry:
+        assert {registry.named(word) for word in (name, name.replace("-", "_"), name.title())} == {name}
+    assert registry.named("No_such") == "No_such"

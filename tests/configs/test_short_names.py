@@ -10,6 +10,7 @@ import venire as vn
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.registry import PROVIDERS
+from venire.configs.loading import resolve
 
 VENDORS = {name: (one, by) for by, entry in PROVIDERS.items() for name, one in entry.vendors.items() if one.home}
 
@@ -90,3 +91,11 @@ def test_python_gives_the_model_first() -> None:
             vn.Judge(*wrong, model="a")
     with pytest.raises(InputError, match="all keys with their names"):
         vn.Budget(5)
+
+
+def test_names_of_parts_are_understood_as_python_would_spell_them() -> None:
+    def settings(policy: str, protocol: str, provider: str) -> str:
+        judge = vn.Judge("m", protocol=protocol, provider=provider)
+        return resolve(vn.Campaign(name="c", plan=vn.Plan(policy=policy, battles=10), judges=[judge])).settings
+
+    assert settings("Near_Tie", "two_stage", "Anthropic") == settings("near-tie", "two-stage", "anthropic")

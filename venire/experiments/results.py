@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -57,6 +57,19 @@ class SimulationResult:
     variations: tuple[Variation, ...]
     field: ContestantField
     judges: tuple[StandIn, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The runs, one flat dict each: variation, seed, ending and every figure, as `simulate --csv` writes them."""
+        return [
+            {"variation": self.variations[run.variation].name, "seed": run.number, "ending": run.ending, **run.figures}
+            for run in self.simulation.runs
+        ]
+
+    def __len__(self) -> int:
+        return len(self.simulation.runs)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain JSON values, as `venire simulate --json` prints it."""

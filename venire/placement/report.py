@@ -29,7 +29,7 @@ from venire.storage.read.activity import campaign_settings
 from venire.storage.store.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlacementReport(RowTable):
     """A placement and its basis; `people` is None where no model of the board has an Elo by people.
 
@@ -84,8 +84,8 @@ class PlacementReport(RowTable):
             for name, *figures in found
         ]
 
-    def _table(self) -> tuple[list[dict[str, Any]], dict[str, type]]:
-        return self.rows(), {"model": str, "basis": str, **dict.fromkeys(_FIGURES, float)}
+    def _columns(self) -> dict[str, type]:
+        return {"model": str, "basis": str, **dict.fromkeys(_FIGURES, float)}
 
     def sections(self) -> Iterator[Block]:
         """Where the model stands: by the judge, among the others, and by people; what it cost; what to be wary of."""
@@ -132,8 +132,8 @@ class PlacementReport(RowTable):
             f"about {self.people_estimand}"
         )
 
-    def plot(self, kind: str) -> Any:
-        """A chart as altair shows it in a notebook: leaderboard, intervals or calibration.
+    def plot(self, kind: str | None = None) -> Any:
+        """A chart as altair shows it in a notebook: leaderboard (the default), intervals or calibration.
 
         The leaderboard is the board with the new model in its place, intervals are its ratings by basis, and
         calibration shows the models that people rated, placed again, with the line to people's scale. Raises InputError

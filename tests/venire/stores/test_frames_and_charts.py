@@ -150,3 +150,35 @@ def test_a_placement_draws_the_board_with_the_model_its_ratings_and_people_s_sca
     assert all(name in placement.plot("intervals").to_json() for name in bases)
     with pytest.raises(vn.InputError, match="this placement has no learning chart; this placement draws leaderboard"):
         placement.plot("learning")
+
+
+def test_each_result_is_its_rows_and_prints_its_beginning_in_ten_lines(results: list[Any]) -> None:
+    for one in results:
+        assert list(one) == one.rows()
+        assert len(one) == len(one.rows()) > 0
+        assert all(row.keys() == one.rows()[0].keys() for row in one)
+        assert one.to_json()
+        lines = repr(one).splitlines()
+        assert 2 < len(lines) <= 10
+        assert max(map(len, lines)) <= 100
+    board, audit, *_ = results
+    assert all(row.model in repr(board) for row in board.models[:5])
+    assert "rows()" in repr(audit)
+
+
+def test_names_in_what_a_result_prints_steer_no_terminal() -> None:
+    rows = [{"model_a": "a\x1b[31m", "model_b": "b" * 200, "winner": "tie"} for _ in range(4)]
+    shown = repr(vn.rate(rows, ridge=1.0))
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_a_chart_without_a_kind_is_the_first_that_there_is_data_for(results: list[Any]) -> None:
+    for one, kind in zip(results[:3], ("leaderboard", "matrix", "leaderboard"), strict=True):
+        assert one.plot().to_json() == one.plot(kind).to_json()
+
+
+def test_a_method_is_understood_as_python_would_spell_it(store: Path) -> None:
+    board = vn.rate(store, method="Bradley_Terry")
+    assert board.method == "bradley-terry"
+    assert vn.compare(store, methods=["m_elo", "kemeny"]).methods == ("m-elo", "kemeny")

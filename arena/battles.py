@@ -119,9 +119,10 @@ class Grades:
     `model` are codes into `models`, `judge` into `judges`, `instruction` into `instructions`; `repeat` counts from 1.
     `label` is an `AnswerGrade`, or of a yes-or-no question 1 or 0; it is defined only where `status` is 0. `protocols`
     (judges,) is the question that each judge was asked, `categories` (instructions,) is "" where there is none.
-    `clustered` is False where rows are independent. `truth` is what people know of the answer, 1 or 0 for correct, -1
-    where they do not; None: nobody labelled any. `judge_models` (judges,) is the model that each judge is, empty where
-    that is not known. Labels of people count as of judges whose protocol is `GOLD`, which follow all others.
+    `clustering` says which rows share their noise, by instruction at least unless it is "none". `truth` is what people
+    know of the answer, 1 or 0 for correct, -1 where they do not; None: nobody labelled any. `judge_models` (judges,) is
+    the model that each judge is, empty where that is not known. Labels of people count as of judges whose protocol is
+    `GOLD`, which follow all others.
     """
 
     models: tuple[str, ...]
@@ -135,7 +136,7 @@ class Grades:
     repeat: NDArray[np.int32]
     status: NDArray[np.int8]
     label: NDArray[np.int8]
-    clustered: bool = True
+    clustering: Clustering = "cluster"
     truth: NDArray[np.int8] | None = None
     judge_models: tuple[str, ...] = ()
 

@@ -106,6 +106,8 @@ def _basis(grades: GradeBoard, table: AccuracyTable) -> str:
         DIRECT: " without reference answers: what the judges take for correct",
     }.get(table.protocol, "")
     errors = f"over {counted(table.instructions, 'instruction')}"
+    if table.crossed:
+        errors += f" and {len(table.judges)} {'people' if table.protocol == GOLD else 'judges'}"
     errors = f"clustered {errors}" if grades.cluster != "none" else f"{errors}, answers as independent"
     campaigns = f"; campaigns: {few(grades.campaigns)}" if len(grades.campaigns) > 1 else ""
     about = f"score intervals {errors}: {grades.estimand(table)}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import GOLD, Grades
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
-from venire.ratings.data.clustered import clustered_mean
+from venire.ratings.data.clustered import FEWEST_RESPONDENTS, clustered_mean
 from venire.ratings.diagnostics.accuracy import direct_accuracy
 from venire.ratings.diagnostics.corrected_accuracy import GraderErrors, corrected_accuracy
 from venire.reports.graded_pairs import DIRECT, ECHO, REFERENCE, of_protocol
@@ -88,7 +88,7 @@ class AccuracyTable:
     """Accuracy by one protocol, the most accurate model first; `instructions` counts those with a grade.
 
     `categories` are those of the instructions, empty where there are fewer than two. `gold` is what answers of known
-    truth say of the judges; None without any.
+    truth say of the judges; None without any. `crossed` says whether errors are two-way, by instruction and by judge.
     """
 
     protocol: str
@@ -97,6 +97,7 @@ class AccuracyTable:
     models: tuple[AccuracyRow, ...]
     categories: tuple[str, ...] = ()
     gold: GoldLabels | None = None
+    crossed: bool = False
 
     @property
     def accuracy(self) -> dict[str, float]:
@@ -255,7 +256,8 @@ class GradeBoard:
     def estimand(self, table: AccuracyTable) -> str:
         """What the intervals of a table are about."""
         unit = "answers" if self.cluster == "none" else self.cluster
-        return estimand_text(unit, "people" if table.protocol == GOLD else "judges", len(table.judges))
+        respondents = "people" if table.protocol == GOLD else "judges"
+        return estimand_text(unit, respondents, len(table.judges), crossed=table.crossed)
 
     def rows(self) -> list[dict[str, Any]]:
         """The grades as flat dicts, one for each protocol and model: `AccuracyRow` with its protocol, not rounded."""
@@ -281,8 +283,12 @@ class GradeBoard:
 
 
 def _table_json(table: AccuracyTable) -> dict[str, Any]:
-    """A table; its models have `categories` only where there are several, `corrected` where there are gold labels."""
+    """A table; its models have `categories` only where there are several, `corrected` where there are gold labels.
+
+    Its estimand says whether it is crossed.
+    """
     plain = asdict(table)
+    del plain["crossed"]
     left_out = {*(() if table.categories else ("categories",)), *(() if table.gold else ("corrected",))}
     plain["models"] = [{name: value for name, value in row.items() if name not in left_out} for row in plain["models"]]
     if table.gold is None:
@@ -300,15 +306,15 @@ def grade_board(
 ) -> GradeBoard:
     """Accuracy of each model by each protocol, from the grades of single completions.
 
-    Errors are clustered by instruction, since a hard one is hard for all. Raises `InputError` for a level outside
-    (0, 1).
+    Errors are clustered by instruction, since a hard one is hard for all, and by judge where five or more graded every
+    model. Raises `InputError` for a level outside (0, 1).
     """
     asked = sorted(set(grades.protocols) - {ECHO}, key=lambda name: (*(name != one for one in _FIRST), name))
     return GradeBoard(
         verdicts=verdicts,
         campaigns=tuple(campaigns),
         level=level,
-        cluster="instructions" if grades.clustered else "none",
+        cluster="none" if grades.clustering == "none" else "instructions",
         tables=tuple(_accuracy_table(grades, name, level) for name in asked),
         graders=tuple(_grader(grades, code) for code, one in enumerate(grades.protocols) if one != GOLD),
         notes=tuple(notes),
@@ -363,6 +369,7 @@ def _accuracy_table(grades: Grades, protocol: str, level: float) -> AccuracyTabl
         models=tuple(sorted(rows, key=_place)),
         categories=categories,
         gold=gold,
+        crossed=_crossed(grades, read),
     )
 
 
@@ -376,7 +383,7 @@ def _corrected(
         return None, {}
     names = np.array(grades.models, dtype=np.str_)[grades.model[rows]]
     known = np.where(truth >= 0, truth, np.nan).astype(np.float64)[rows]
-    clusters = grades.instruction[rows] if grades.clustered else None
+    clusters = None if grades.clustering == "none" else grades.instruction[rows]
     try:
         found = corrected_accuracy(names, grades.label[rows] == AnswerGrade.CORRECT, known, clusters, level=level)
     except InputError as error:
@@ -402,11 +409,21 @@ def _categories(grades: Grades, rows: NDArray[np.bool_]) -> tuple[str, ...]:
     return tuple(found) if len(found) > 1 else ()
 
 
+def _crossed(grades: Grades, rows: NDArray[np.bool_]) -> bool:
+    """Whether enough judges graded every model's attempted answers to show how others differ."""
+    tried = rows & (grades.label != AnswerGrade.NOT_ATTEMPTED)
+    model, _ = np.unique([grades.model[tried], grades.judge[tried]], axis=1)
+    judges = np.bincount(model)
+    return grades.clustering == "crossed" and bool(judges[judges > 0].min(initial=len(tried)) >= FEWEST_RESPONDENTS)
+
+
 def _by_model(grades: Grades, rows: NDArray[np.bool_], level: float) -> dict[str, dict[str, Any]]:
     """The figures of `AccuracyRow` by model, from some rows."""
     names = np.array(grades.models, dtype=np.str_)[grades.model[rows]]
     labels = grades.label[rows]
-    found = direct_accuracy(names, labels, grades.instruction[rows] if grades.clustered else None, level=level)
+    cluster = None if grades.clustering == "none" else grades.instruction[rows]
+    judge = grades.judge[rows] if _crossed(grades, rows) else None
+    found = direct_accuracy(names, labels, cluster, judge, level=level)
     right = {name: int(np.count_nonzero(labels[names == name] == AnswerGrade.CORRECT)) for name in found.models}
     columns = [[_known(value) for value in getattr(found, name).tolist()] for name in ("accuracy", "se", "lo", "hi")]
     return {

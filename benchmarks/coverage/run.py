@@ -21,6 +21,7 @@ from worlds import (
     Crowd,
     Field,
     Graded,
+    Graders,
     Judging,
     Labelling,
     Panel,
@@ -178,6 +179,13 @@ def of_accuracy(world: Graded, questions: int, rng: np.random.Generator) -> floa
     """The accuracy of one model."""
     question, right = world.draw(questions, rng)
     found = direct_accuracy(["m"] * len(right), right.astype(int), question, level=LEVEL)
+    return float(found.lo[0] <= world.share <= found.hi[0])
+
+
+def of_graders(world: Graders, crossed: bool, rng: np.random.Generator) -> float:
+    """The accuracy of a model by other such judges, with errors two-way or by question alone."""
+    question, judge, right = world.draw(rng)
+    found = direct_accuracy(["m"] * len(right), right, question, judge if crossed else None, level=LEVEL)
     return float(found.lo[0] <= world.share <= found.hi[0])
 
 
@@ -396,6 +404,14 @@ def crowd_cells() -> Iterator[Cell]:
                 yield Cell(f"Bradley-Terry: these {who}", what, partial(of_respondents, world, True, True))
             else:
                 yield Cell(f"Bradley-Terry: other {who}", what, partial(of_respondents, world, True, False))
+    for size in (5, 8, 20):
+        for questions in (15, 40, 150):
+            for lenient, kind in ((0.0, "alike"), (0.5, "lenient or strict")):
+                graders = Graders(size, questions, lenient=lenient)
+                what = f"{size} judges, {kind}, {questions} questions"
+                name = "accuracy, by instruction alone: other judges"
+                yield Cell(name, what, partial(of_graders, graders, False))
+                yield Cell("accuracy: other judges", what, partial(of_graders, graders, True))
 
 
 def main() -> None:

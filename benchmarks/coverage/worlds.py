@@ -232,6 +232,25 @@ class Graded:
         return _easy(self.share, self.unlike)
 
 
+@dataclass(frozen=True)
+class Graders:
+    """Answers of one model that several judges grade, each more or less lenient (sd `lenient` in log odds)."""
+
+    judges: int
+    questions: int
+    share: float = 0.75
+    unlike: float = 1.5
+    lenient: float = 0.5
+
+    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Question, judge and grade of each row, every judge on every question."""
+        level = _easy(self.share, float(np.hypot(self.unlike, self.lenient)))
+        easy = level + self.unlike * rng.normal(size=(self.questions, 1))
+        odds = easy + self.lenient * rng.normal(size=self.judges)
+        question, judge = (column.ravel() for column in np.indices(odds.shape))
+        return question, judge, (rng.random(len(judge)) < expit(odds.ravel())).astype(np.int64)
+
+
 @cache
 def _easy(share: float, unlike: float) -> float:
     nodes, weight = np.polynomial.hermite_e.hermegauss(41)

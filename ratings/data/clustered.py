@@ -77,6 +77,11 @@ class Units:
         matrix = np.asarray(sum(one.sign * of(one.code, one.count) for one in self.groupings), dtype=np.float64)
         return matrix if len(self.groupings) == 1 else _not_negative(matrix)
 
+    def error(self, influence: Vector) -> float:
+        """The standard error of a figure to which each row adds its `influence` (rows,)."""
+        variance = self.combined(lambda code, count: np.array([[_clustered_variance(influence, code, count)]]))
+        return float(np.sqrt(variance[0, 0]))
+
 
 def units_of(cluster: NDArray[np.int32] | None, respondent: NDArray[np.int32] | None, rows: int) -> Units:
     """The independent units of so many rows by their `cluster` (None: one a row) and by their `respondent` (rows,).
@@ -106,7 +111,8 @@ def _not_negative(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 class ClusteredMean:
     """A mean, or a difference of two, of `n` rows in `clusters` clusters; None where there are no rows.
 
-    `se` is its cluster-robust standard error, None with fewer than two clusters.
+    `se` is its cluster-robust standard error, None with fewer than two clusters. Where respondents cross these,
+    `clusters` is the smaller of both numbers.
     """
 
     value: float | None
@@ -167,14 +173,19 @@ def log_odds_interval(share: Vector, se: Vector, degrees: Vector, level: float) 
 
 
 def clustered_mean(
-    value: ArrayLike, cluster: ArrayLike | None = None, weight: ArrayLike | None = None
+    value: ArrayLike,
+    cluster: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    respondent: ArrayLike | None = None,
 ) -> ClusteredMean:
     """Weighted mean of `value` (rows,) with its cluster-robust error; `cluster` None: one cluster per row.
 
-    Rows of weight 0 are left out. Raises `InputError` for columns of different lengths.
+    The error is two-way where five `respondent`s (rows,) or more cross the clusters. Rows of weight 0 are left out.
+    Raises `InputError` for columns of different lengths.
     """
     rows, heavy, names = _columns(value, cluster, weight)
-    return _of(*_parts(rows, heavy), names)
+    _, _, who = (None,) * 3 if cluster is None or respondent is None else _columns(value, respondent, weight)
+    return _of(*_parts(rows, heavy), names, who)
 
 
 def clustered_difference(
@@ -222,12 +233,14 @@ def _parts(rows: Vector, weight: Vector) -> tuple[float | None, Vector]:
     return mean, weight * (rows - mean) / total
 
 
-def _of(value: float | None, scores: Vector, names: NDArray[Any]) -> ClusteredMean:
+def _of(value: float | None, scores: Vector, names: NDArray[Any], who: NDArray[Any] | None = None) -> ClusteredMean:
     if value is None:
         return ClusteredMean(None, None, len(scores), 0)
-    found, code = np.unique(names, return_inverse=True)
-    count = len(found)
-    return ClusteredMean(value, clustered_error(scores, code, count) if count > 1 else None, len(scores), count)
+    cluster, respondent = (
+        None if one is None else np.unique(one, return_inverse=True)[1].astype(np.int32) for one in (names, who)
+    )
+    units = units_of(cluster, respondent, len(scores))
+    return ClusteredMean(value, units.error(scores) if units.count > 1 else None, len(scores), units.count)
 
 
 def clustered_error(influence: Vector, code: NDArray[Any], clusters: int) -> float:
@@ -235,10 +248,14 @@ def clustered_error(influence: Vector, code: NDArray[Any], clusters: int) -> flo
 
     `code` (rows,) numbers the clusters without gaps. The factor is C / (C - 1) for C clusters; NaN with fewer than two.
     """
+    return float(np.sqrt(_clustered_variance(influence, code, clusters)))
+
+
+def _clustered_variance(influence: Vector, code: NDArray[Any], clusters: int) -> float:
     if clusters < 2:
         return float("nan")
     sums = np.bincount(code, influence, clusters)
-    return float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
+    return float(sums @ sums * clusters / (clusters - 1))
 
 
 def jackknife_error(left_out: Vector, count: Vector | None = None) -> tuple[float, float]:

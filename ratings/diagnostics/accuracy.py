@@ -107,15 +107,21 @@ def rate_by_kind(
 
 
 def direct_accuracy(
-    model: ArrayLike, grade: ArrayLike, cluster: ArrayLike | None = None, *, level: float = 0.95
+    model: ArrayLike,
+    grade: ArrayLike,
+    cluster: ArrayLike | None = None,
+    judge: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
 ) -> DirectAccuracy:
     """Accuracy of each model by a judge that grades answers one at a time, from rows of answers.
 
     Source: the direct judge of Remeli and Hardt 2026.
 
     Models are sorted by name. The error is the standard error of a mean with n - 1, over clusters where `cluster`
-    (rows,) is given, and the interval that of `ClusteredMean.share_interval`; both NaN below two. Raises `InputError`
-    for columns of unequal length, for a value that is not an `AnswerGrade`, and for a level outside (0, 1).
+    (rows,) is given, and two-way where a model has grades of five or more of `judge` (rows,) as well; the interval is
+    that of `ClusteredMean.share_interval`; both NaN below two. Raises `InputError` for columns of unequal length, for a
+    value that is not an `AnswerGrade`, and for a level outside (0, 1).
 
     >>> from venire.ratings import direct_accuracy
     >>> found = direct_accuracy(["a", "a", "b"], [1, 0, 1])
@@ -126,15 +132,18 @@ def direct_accuracy(
     if names.shape != grades.shape:
         raise InputError(f"model has {len(names)} rows, grade {len(grades)}; give one grade an answer")
     check_level(level)
-    units = np.arange(len(grades)) if cluster is None else np.asarray(cluster)
-    if units.shape != grades.shape:
-        raise InputError(f"cluster has {len(units)} rows, grade {len(grades)}; give one cluster an answer")
+    columns = []
+    for name, column in (("cluster", cluster), ("judge", judge)):
+        columns.append(None if column is None else np.asarray(column))
+        if columns[-1] is not None and columns[-1].shape != grades.shape:
+            raise InputError(f"{name} has {len(columns[-1])} rows, grade {len(grades)}; give one {name} an answer")
     found, code = np.unique(names, return_inverse=True)
     tried = grades != AnswerGrade.NOT_ATTEMPTED
     figures = []
     for one in range(len(found)):
         own = (code == one) & tried
-        share = clustered_mean(grades[own] == AnswerGrade.CORRECT, units[own])
+        units, who = (None if column is None else column[own] for column in columns)
+        share = clustered_mean(grades[own] == AnswerGrade.CORRECT, units, respondent=who)
         figures.append((share.value, share.se, *share.share_interval(level)))
     # None, of too few answers, becomes NaN
     accuracy, se, lo, hi = np.array(figures, dtype=np.float64).reshape(-1, 4).T

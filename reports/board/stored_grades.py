@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from venire.arena.battles import Grades
+from venire.arena.battles import Clustering, Grades
 from venire.arena.records import Origin
 from venire.arena.registry import PROTOCOLS
 from venire.arena.wording import few
@@ -36,9 +36,9 @@ class StoredGrades:
             notes=self.notes,
         )
 
-    def clustered(self, by_instruction: bool) -> StoredGrades:
-        """The same with errors clustered by instruction, or with rows that count as independent."""
-        return replace(self, grades=replace(self.grades, clustered=by_instruction))
+    def clustered(self, clustering: Clustering) -> StoredGrades:
+        """The same with rows that share their noise so."""
+        return replace(self, grades=replace(self.grades, clustering=clustering))
 
 
 def graders(judges: Sequence[frames.JudgeRow]) -> tuple[frames.JudgeRow, ...]:

@@ -122,7 +122,7 @@ class Verdicts:
     left_out: LeftOutPairs | None = None
 
     def clustered(self, clustering: Clustering) -> Verdicts:
-        """The same with rows that share their noise so; those of grades by instruction or not at all."""
+        """The same with rows that share their noise so; those of grades by instruction at least, or not at all."""
 
         def of(battles: Battles) -> Battles:
             return replace(battles, clustering=clustering, people=battles.people and of(battles.people))
@@ -131,7 +131,7 @@ class Verdicts:
             self,
             battles=of(self.battles),
             ballots=self.ballots and of(self.ballots),
-            grades=self.grades and self.grades.clustered(clustering != "none"),
+            grades=self.grades and self.grades.clustered(clustering),
             edited={key: of(one) for key, one in self.edited.items()},
             people=self.people and replace(self.people, battles=of(self.people.battles)),
         )

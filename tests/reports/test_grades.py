@@ -126,10 +126,34 @@ def test_many_categories_are_broken_into_tables_that_fit() -> None:
     assert all(len(line) <= 80 for line in text.splitlines() if "category" in line)
 
 
+def test_grades_of_five_judges_who_differ_are_about_other_judges_too() -> None:
+    shares = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
+    rows = [
+        row for judge, n in shares.items() for row in of(judge, "direct", oak=([1] * n + [0] * (6 - n)) * 5, elm=[1, 0])
+    ]
+    grades = replace(make_grades(rows), clustering="crossed")
+    both, these = board(grades), board(replace(grades, clustering="cluster"))
+    four = board(replace(make_grades([row for row in rows if row[0] != "e"]), clustering="crossed"))
+    wide, narrow = (next(row for row in one.tables[0].models if row.model == "oak") for one in (both, these))
+    assert wide.accuracy == narrow.accuracy
+    assert wide.lo is not None
+    assert wide.hi is not None
+    assert narrow.lo is not None
+    assert narrow.hi is not None
+    assert wide.hi - wide.lo > 2.0 * (narrow.hi - narrow.lo)
+    said = [one.to_json()["accuracy"][0]["estimand"] for one in (both, these, four)]
+    assert said == [
+        "other instructions and other judges like these",
+        "other instructions; these judges only",
+        "other instructions; these judges only",
+    ]
+    assert "over 30 instructions and 5 judges" in shown(both)
+
+
 def test_answers_to_one_instruction_are_one_cluster_unless_rows_are_independent() -> None:
     rows = [row for judge in "abc" for row in of(judge, "direct", oak=[1, 1, 0, 1, 0, 1, 1, 1])]
     grades = make_grades(rows)
-    by_instruction, by_row = board(grades), board(replace(grades, clustered=False))
+    by_instruction, by_row = board(grades), board(replace(grades, clustering="none"))
     widths = [one.tables[0].models[0].hi - one.tables[0].models[0].lo for one in (by_instruction, by_row)]  # type: ignore[operator]  # both known
     assert widths[0] > 1.5 * widths[1]
     assert (by_instruction.cluster, by_row.cluster) == ("instructions", "none")

@@ -181,7 +181,7 @@ def test_no_figure_of_agreement_stands_without_its_origin() -> None:
 
 
 def test_the_exit_codes_are_those_of_the_code() -> None:
-    from venire.render.outcome import EXIT_CODES
+    from venire.orchestrator.recording.ending import EXIT_CODES
 
     table = {int(code) for code in re.findall(r"^\| (\d+) \|", read("docs/campaigns.md"), re.M)}
     assert table == {*EXIT_CODES.values(), 2}

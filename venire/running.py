@@ -218,6 +218,8 @@ class CampaignRun:
         await stack.enter_async_context(serve(self.store.path, answers, self.wishes.warn, pages))
         if guard is not None:
             pulse.page = guard.address.url(guard.port)
+            if self.wishes.events is not None and self.wishes.events.active:
+                self.wishes.events.emit("pages.served", address=pulse.page)
             if self.host.announce is not None:
                 self.host.announce(guard.link())
 

@@ -16,6 +16,9 @@ from venire.arena.records import Respondent
 from venire.storage.plans import plans, trial_states
 from venire.storage.store.store import Store
 
+MARKS = (50, 80, 100)
+"""Shares of the money, in percent, that are worth an event."""
+
 
 class BudgetAccount:
     """What a campaign, a judge or a model took: used plus reserved never exceeds its limits.
@@ -58,6 +61,24 @@ class BudgetAccount:
             if self.taken(unit) + parked + unit.of_amount(call) > limit:
                 return False
         return True
+
+
+class BudgetMarks:
+    """Shares of an account's money that a run passes, each once; what was passed before it began is not its own."""
+
+    def __init__(self, account: BudgetAccount) -> None:
+        self._account = account
+        self.limit = account.limits.money or 0
+        self._ahead = [percent for percent in MARKS if self.limit and not self._is_passed(percent)]
+
+    def passed(self) -> list[int]:
+        """The percentages that were passed since this was last asked."""
+        found = [percent for percent in self._ahead if self._is_passed(percent)]
+        self._ahead = [percent for percent in self._ahead if percent not in found]
+        return found
+
+    def _is_passed(self, percent: int) -> bool:
+        return 100 * self._account.used.money >= percent * self.limit
 
 
 class BudgetView:

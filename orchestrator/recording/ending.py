@@ -34,6 +34,19 @@ class Ending(StrEnum):
     WAITING = "batches under way"
 
 
+EXIT_CODES: Mapping[str, int] = {
+    Ending.COMPLETE: 0,
+    Ending.LANE_CLOSED: 1,
+    Ending.UNREADABLE: 1,
+    Ending.BUDGET: 3,
+    Ending.WAITING: 3,
+    Ending.FAILED_STEPS: 4,
+    Ending.QUALITY: 5,
+    Ending.INTERRUPTED: 130,
+}
+"""What a command that asks returns, by how its run ended; 1 of one that failed."""
+
+
 def ending_of(
     progress: frames.Progress,
     *,

@@ -37,8 +37,9 @@ _CALL = ("lane", "route", "judge", "trial", "key", "step", "attempt")
 
 EVENTS: Mapping[str, EventKind] = {
     "run.started": EventKind(
-        "A run begins; `lanes` lists its routes: `lane`, `route`, `provider`, `model` and `endpoint` of each.",
-        ("campaign", "planned", "settled", "failed", "missing", "lanes"),
+        "A run begins; `lanes` lists its routes: `lane`, `route`, `provider`, `model` and `endpoint` of each. "
+        "`spent_nano` is what the campaign spent before it, `budget_nano` its limit, null without one.",
+        ("campaign", "planned", "settled", "failed", "missing", "spent_nano", "budget_nano", "lanes"),
     ),
     "run.ended": EventKind(
         "A run is over, for the reason in `ending`; counts of calls and money are of this run.",
@@ -115,6 +116,10 @@ EVENTS: Mapping[str, EventKind] = {
     ),
     "judge.unreadable": EventKind("Too few of a judge's last verdicts could be read.", ("judge", "why")),
     "judge.unaffordable": EventKind("A budget does not cover a judge's next call.", ("judge", "why")),
+    "budget.passed": EventKind(
+        "The campaign has spent 50, 80 or 100 % of its money: in this run, each once.",
+        ("percent", "spent_nano", "limit_nano"),
+    ),
     "budget.reached": EventKind("No judge can pay its next call: the run ends.", ("why",)),
     "look": EventKind(
         "What is known after a round of a plan: judged battles, verdicts, the largest half of an interval in Elo "
@@ -124,6 +129,11 @@ EVENTS: Mapping[str, EventKind] = {
     "round.planned": EventKind(
         "Another round of the plan is in the store, and the run goes on with it.",
         ("round", "phase", "policy", "battles", "trials"),
+    ),
+    "pages.served": EventKind("The run serves pages at an address.", ("address",)),
+    "board.rated": EventKind(
+        "The verdicts are rated, after `run.ended`; `leader` is the model that is rated highest.",
+        ("leader", "method"),
     ),
     "events.lost": EventKind("So many events before this one could not be written to this file.", ("count",)),
 }

@@ -15,7 +15,7 @@ from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, Qua
 from venire.arena.errors import StoreError, VenireError
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import open_budgets, paid_so_far
+from venire.orchestrator.costs.budget import BudgetMarks, open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.local import LocalEngine
 from venire.orchestrator.engines.trial import TrialBook, TrialRunner
@@ -116,6 +116,7 @@ class _CampaignRun:
         self.broken: StoreError | None = None
         self.account, budgets = open_budgets(campaign, planned.judges, paid_so_far(store, planned.id))
         self.before = self.account.used.money
+        self.marks = BudgetMarks(self.account)
         recent = recent_verdicts(store, planned.id, WINDOW)
         self.roster = Roster(campaign.quality, recent, self.events, setup.warn)
         self.ends = TrialBook(self.events, self.roster.verdict)
@@ -249,6 +250,7 @@ class _CampaignRun:
             await asyncio.gather(crew, stop_now, *others, return_exceptions=True)
         if self.setup.progress is not None:
             self.setup.progress(self.statistics())
+        self._report_spending()
 
     async def _crew(self, lanes: list[LaneWork]) -> None:
         roster = self.roster
@@ -322,9 +324,16 @@ class _CampaignRun:
         seconds, progress = _SIMULATED_TICK if self.setup.inline else _TICK, self.setup.progress
         while progress is not None:
             progress(self.statistics())
+            self._report_spending()
             for lane in self.lanes:
                 lane.report_holds(seconds)
             await self.clock.sleep(seconds)
+
+    def _report_spending(self) -> None:
+        for percent in self.marks.passed():
+            if self.events.active:
+                facts = {"spent_nano": self.account.used.money, "limit_nano": self.marks.limit}
+                self.events.emit("budget.passed", percent=percent, **facts)
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""

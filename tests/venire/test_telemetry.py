@@ -42,7 +42,7 @@ ENDED = {"campaign": "c", "ending": "complete", "calls": 2, "answered": 1, "retr
 def tell(observer: Observer, clock: VirtualClock, trials: int = 1) -> None:
     """A run in which each trial takes two calls: one was refused for the rate, the other answered."""
     events = Events(clock, [observer])
-    events.emit("run.started", **START, lanes=LANES)
+    events.emit("run.started", **START, spent_nano=0, budget_nano=None, lanes=LANES)
     for number in range(trials):
         call = CALL | {"trial": number}
         events.emit("call.sent", **call, attempt=1, wait_s=0.0, reserved_nano=9)

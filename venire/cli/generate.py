@@ -81,7 +81,7 @@ def _ask(
     context: typer.Context, file: Path, start: AskOptions, writers: Callable[[CampaignSettings], CampaignSettings]
 ) -> None:
     """Ask the `writers` of a campaign, which are a campaign themselves. Raises typer.Exit with the exit code."""
-    from venire.cli.options import again, environment, page_guard
+    from venire.cli.options import again, environment, notify_target, page_guard
     from venire.configs.loading import load_campaign
     from venire.embedded import Embedded
     from venire.render.screen import console, warning_printer
@@ -90,7 +90,8 @@ def _ask(
 
     environ, guard = environment(start.env_file), page_guard(start.serve)
     campaign = writers(load_campaign(file))
-    watching = observe(warning_printer(console(stderr=True)), lines=start.events, otel=None, metrics_port=None)
+    target = notify_target(start.notify, start.notify_command, environ, file)
+    watching = observe(warning_printer(console(stderr=True)), lines=start.events, notify=target)
     with watching as observers, Session(campaign, amend=start.amend, spends=True, options=again(context)) as session:
         embedded = Embedded(start.speed)
         raise typer.Exit(ask_missing(session, start, embedded, observers, environ=environ, guard=guard))

@@ -19,6 +19,7 @@ from venire.arena.errors import InputError
 if TYPE_CHECKING:
     from venire.live.guard import Guard
     from venire.session import Session
+    from venire.telemetry.notify import NotifyTarget
 
 _R = TypeVar("_R")
 
@@ -95,6 +96,32 @@ Serve = Annotated[
 ]
 
 
+Notify = Annotated[
+    str | None,
+    typer.Option(
+        "--notify",
+        metavar="URL",
+        help="POST a line of JSON there at 50, 80 and 100 % of the money, when a lane closes and at the end; env:NAME "
+        "takes the URL from a variable.",
+    ),
+]
+NotifyCommand = Annotated[
+    str | None,
+    typer.Option(
+        "--notify-command", metavar="CMD", help="Run this program then, with the JSON on its standard input; no shell."
+    ),
+]
+
+
+def notify_target(
+    notify: str | None, command: str | None, environ: Mapping[str, str] | None, file: Path
+) -> NotifyTarget | None:
+    """Who is notified of a run of a campaign file; None: nobody. Raises InputError as `NotifyTarget.of` does."""
+    from venire.telemetry.notify import NotifyTarget
+
+    return NotifyTarget.of(notify, command, environ, file)
+
+
 def environment(env_file: Path | None) -> Mapping[str, str] | None:
     """The variables of this process, and those of `--env-file` that it lacks; None without such a file.
 
@@ -155,6 +182,9 @@ _ONCE = frozenset(
 )
 """Options that hold for one start: a decision, or what is printed."""
 
+_MAY_BE_SECRET = frozenset({"notify", "notify_command"})
+"""Options that are not written down, in the store or as the command to go on with: a URL may hold a token."""
+
 
 def again(context: typer.Context) -> str:
     """The options of a command that the one which goes on with it needs too, as they were given."""
@@ -162,7 +192,7 @@ def again(context: typer.Context) -> str:
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        if name in _ONCE or source is None or source.name != "COMMANDLINE":
+        if name in _ONCE | _MAY_BE_SECRET or source is None or source.name != "COMMANDLINE":
             continue
         value = context.params[name]
         if isinstance(value, bool):

@@ -10,7 +10,17 @@ import typer
 
 from venire.arena.hints import command_words
 from venire.cli.help import battle_policies
-from venire.cli.options import JSON, EnvFile, RetryFailed, Serve, Yes, named_store, with_options
+from venire.cli.options import (
+    JSON,
+    EnvFile,
+    Notify,
+    NotifyCommand,
+    RetryFailed,
+    Serve,
+    Yes,
+    named_store,
+    with_options,
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,8 @@ def place(
     env_file: EnvFile = None,
     retry_failed: RetryFailed = False,
     serve: Serve = None,
+    notify: Notify = None,
+    notify_command: NotifyCommand = None,
     as_json: bool = JSON,
 ) -> None:
     """Place a new model on a judged board.
@@ -76,21 +88,24 @@ def place(
     """
     from functools import partial
 
-    from venire.cli.options import agree, environment, page_guard, write_json
-    from venire.orchestrator.recording.ending import Ending
+    from venire.cli.options import agree, environment, notify_target, page_guard, write_json
+    from venire.orchestrator.recording.ending import EXIT_CODES, Ending
     from venire.placement.settings import PlaceSettings
-    from venire.render.outcome import EXIT_CODES
     from venire.render.place import run_placement
-    from venire.render.screen import console
+    from venire.render.screen import console, warning_printer
     from venire.render.sections import show
+    from venire.telemetry import observe
 
-    with command_words(judges="--judge"):
+    screen, environ = console(stderr=True), environment(env_file)
+    target = notify_target(notify, notify_command, environ, on)
+    with observe(warning_printer(screen), notify=target) as observers, command_words(judges="--judge"):
         found, code = run_placement(
-            console(stderr=True),
+            screen,
             PlaceSettings.of(model, on, **vars(placing)),
             agree=partial(agree, yes=yes),
             retry_failed=retry_failed,
-            environ=environment(env_file),
+            environ=environ,
+            observers=observers,
             guard=page_guard(serve),
         )
     if as_json and found is not None:

@@ -43,7 +43,8 @@ def plan(
     from venire.configs.publishing import resolved_text
     from venire.forecasts.intervals import intervals_document, plan_intervals
     from venire.forecasts.plan import design_limit, explanation, plan_document, reasons
-    from venire.render.outcome import EXIT_CODES, run_pilot
+    from venire.orchestrator.recording.ending import EXIT_CODES
+    from venire.render.outcome import run_pilot
     from venire.render.plan import show_intervals, show_plan, show_reasons
     from venire.render.screen import console
     from venire.session import Session

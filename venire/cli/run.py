@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.options import FILE, EnvFile, RetryFailed, Serve, Yes, with_options
+from venire.cli.options import FILE, EnvFile, Notify, NotifyCommand, RetryFailed, Serve, Yes, with_options
 
 if TYPE_CHECKING:
     from venire.embedded import Embedded
@@ -38,6 +38,8 @@ class AskOptions:
         Path | None, typer.Option("--events", help="Append what happens to this file, as JSON lines.")
     ] = None
     serve: Serve = None
+    notify: Notify = None
+    notify_command: NotifyCommand = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class ClusterOptions:
     ] = "10s"
 
 
-@with_options(events="fault_rate", serve="lease")
+@with_options(events="fault_rate", serve="lease", notify="serve", notify_command="notify")
 def run(
     context: typer.Context,
     file: Path = FILE,
@@ -118,7 +120,7 @@ def run(
     """
     from contextlib import ExitStack
 
-    from venire.cli.options import again, environment, page_guard, seconds_of
+    from venire.cli.options import again, environment, notify_target, page_guard, seconds_of
     from venire.configs.loading import in_batches, load_campaign
     from venire.embedded import Embedded, even_faults
     from venire.endpoints import open_crew
@@ -131,6 +133,7 @@ def run(
     warn = warning_printer(console(stderr=True))
     environ, guard = environment(start.env_file), page_guard(start.serve)
     campaign = in_batches(load_campaign(file), batches.batch)
+    target = notify_target(start.notify, start.notify_command, environ, file)
     polling = Polling(seconds_of(batches.poll, "--poll"), detach=batches.detach)
     if take and shard is None:
         raise InputError("--take is for one of several shards: give --shard too, such as --shard 3/8 --take 5/8")
@@ -141,7 +144,9 @@ def run(
         crew, campaign = stack.enter_context(
             open_crew(cluster.engine, campaign, store, environ, actors=cluster.actors, lease_seconds=seconds, warn=warn)
         )
-        observers = stack.enter_context(observe(warn, lines=start.events, otel=otel, metrics_port=metrics_port))
+        observers = stack.enter_context(
+            observe(warn, lines=start.events, otel=otel, metrics_port=metrics_port, notify=target)
+        )
         session = stack.enter_context(
             Session(campaign, amend=start.amend, spends=True, shard=part, crew=crew, options=again(context))
         )

@@ -20,7 +20,7 @@ from venire.arena.wording import few, money, plain
 from venire.embedded import Embedded
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
-from venire.orchestrator.recording.ending import CampaignSummary, Ending, LeaseLosses
+from venire.orchestrator.recording.ending import EXIT_CODES, CampaignSummary, Ending, LeaseLosses
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.batch_search import START_LATER
 from venire.orchestrator.run.next_round import OnAnalysis
@@ -54,17 +54,6 @@ from venire.wording import duration, is_reported_round, retries
 if TYPE_CHECKING:
     from venire.live.guard import Guard
 
-EXIT_CODES = {
-    Ending.COMPLETE: 0,
-    Ending.LANE_CLOSED: 1,
-    Ending.UNREADABLE: 1,
-    Ending.BUDGET: 3,
-    Ending.WAITING: 3,
-    Ending.FAILED_STEPS: 4,
-    Ending.QUALITY: 5,
-    Ending.INTERRUPTED: 130,
-}
-
 _SLOWED_SECONDS = 1.0
 """Shorter slow-downs are not worth a line."""
 
@@ -83,13 +72,13 @@ def show_outcome(
     With `guard` the run serves its pages where that says. `polling` says how batches are waited for.
     """
     summary = run_shown(session, screen, embedded, observers, environ, guard, polling)
-    return _show_ended(session, screen, summary)
+    return _show_ended(session, screen, summary, Events(session.clock, observers))
 
 
 def run_shown(
     session: Session,
     screen: Console,
-    embedded: Embedded,
+    embedded: Embedded | None,
     observers: Sequence[Observer] = (),
     environ: Mapping[str, str] | None = None,
     guard: Guard | None = None,
@@ -124,7 +113,7 @@ def show_trouble(session: Session, screen: Console, summary: CampaignSummary) ->
     return EXIT_CODES[summary.ending]
 
 
-def _show_ended(session: Session, screen: Console, summary: CampaignSummary) -> int:
+def _show_ended(session: Session, screen: Console, summary: CampaignSummary, events: Events) -> int:
     _show_summary(screen, session, summary)
     _show_set_aside(screen, session)
     show_long_input(screen, long_input_documents(session.store, session.planned.id))
@@ -140,7 +129,7 @@ def _show_ended(session: Session, screen: Console, summary: CampaignSummary) -> 
         _show_generated(out, session)
     elif session.campaign.has_board:
         show_readability(screen, judge_readability(session.store, session.planned.id), session.campaign.store)
-        _show_board(out, session)
+        _show_board(out, session, events)
     else:
         show_readability(out, judge_readability(session.store, session.planned.id), session.campaign.store)
     show_pages_hint(screen, session.campaign.store)
@@ -190,14 +179,17 @@ def _show_stopped(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print(f"When not to believe it: venire audit {store}")
 
 
-def _show_board(out: Console, session: Session) -> None:
+def _show_board(out: Console, session: Session, events: Events) -> None:
     """The board, or why there is none: a run that went well should not end in a refusal."""
     origins = sorted({one.origin.value for one in session.campaign.judges})
     if len(origins) > 1:
         out.print(f"no board: the verdicts are of several origins ({', '.join(origins)}), which are not rated together")
         return
 
-    show(out, session.board().sections())
+    board = session.board()
+    show(out, board.sections())
+    if events.active and board.models:
+        events.emit("board.rated", leader=board.models[0].model, method=board.method)
     known = plans.interim_analyses(session.store, session.planned.id)
     show_interim(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from venire.arena.wording import money, plain
 from venire.embedded import Embedded
-from venire.orchestrator.recording.ending import Ending
+from venire.orchestrator.recording.ending import EXIT_CODES, Ending
+from venire.orchestrator.recording.events import Observer
 from venire.placement.board import PreparedPlacement, prepare
 from venire.placement.report import PlacementReport, place_result
 from venire.placement.run import PlacementForecast, forecast_placement, placement_session
 from venire.placement.settings import PlaceSettings
 from venire.prices import price_warnings
-from venire.render.outcome import EXIT_CODES, announcer, fast_loop, interim_printer
-from venire.render.screen import progress, warning_printer
+from venire.render.outcome import run_shown
 from venire.session import Session
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def run_placement(
     retry_failed: bool = False,
     embedded: Embedded | None = None,
     environ: Mapping[str, str] | None = None,
+    observers: Sequence[Observer] = (),
     guard: Guard | None = None,
 ) -> tuple[PlacementReport | None, int]:
     """Place a model and show how it goes; returns what it came to (None: no verdict could be read) and the exit code.
@@ -46,7 +47,7 @@ def run_placement(
         if (expected := forecast_placement(session, prepared)) is not None:
             _show_expected(screen, expected)
         agree(session)
-        code = _run(screen, session, embedded, environ, guard)
+        code = _run(screen, session, embedded, environ, observers, guard)
         if code == EXIT_CODES[Ending.INTERRUPTED]:
             return None, code
         found = place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
@@ -92,19 +93,10 @@ def _run(
     session: Session,
     embedded: Embedded | None,
     environ: Mapping[str, str] | None,
-    guard: Guard | None = None,
+    observers: Sequence[Observer],
+    guard: Guard | None,
 ) -> int:
-    with progress(screen) as show:
-        summary = session.run(
-            environ=environ,
-            embedded=embedded,
-            progress=show,
-            warn=warning_printer(screen),
-            on_analysis=interim_printer(screen),
-            loop_factory=fast_loop(),
-            guard=guard,
-            announce=announcer(screen),
-        )
+    summary = run_shown(session, screen, embedded, observers, environ, guard)
     if summary.stopped is not None:
         screen.print(f"complete: {plain(summary.stopped)}")
     if summary.ending is Ending.INTERRUPTED:

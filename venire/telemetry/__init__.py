@@ -1,4 +1,4 @@
-"""Telemetry of a run: JSON lines, OpenTelemetry and Prometheus, each only if requested."""
+"""Telemetry of a run: JSON lines, OpenTelemetry, Prometheus and notifications, each only if requested."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from venire.orchestrator.recording.events import Events, Observer
 
 if TYPE_CHECKING:
     from venire.session import Session
+    from venire.telemetry.notify import NotifyTarget
 
 __all__ = ["observe", "run_events"]
 
@@ -34,6 +35,7 @@ def observe(
     lines: Path | None = None,
     otel: bool | None = None,
     metrics_port: int | None = None,
+    notify: NotifyTarget | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Iterator[list[Observer]]:
     """The requested observers, which finish their work when the context ends.
@@ -59,6 +61,12 @@ def observe(
             stack.callback(scraped.close)
             observers.append(scraped)
             warn(f"metrics: {scraped.url}")
+        if notify is not None:
+            from venire.telemetry.notify import Notifier
+
+            notifier = Notifier(notify, warn)
+            stack.callback(notifier.close)
+            observers.append(notifier)
         if _wants_otel(otel, environment(environ), warn):
             from venire.telemetry.otel import OpenTelemetryExporter
 
@@ -113,6 +121,8 @@ def run_events(session: Session, events: Events) -> Iterator[Callable[[CampaignS
         settled=before.settled,
         failed=before.failed,
         missing=before.missing,
+        spent_nano=session.spending.nano,
+        budget_nano=campaign.budget.money,
         lanes=[
             {
                 "lane": lane_name(one),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from venire.arena.budgets import UNITS, Amount, BudgetSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetMarks, BudgetView
 
 money = st.integers(0, 10**12)
 """Nano-dollars."""
@@ -272,3 +272,18 @@ def test_the_sentence_says_whose_budget_and_which_limit() -> None:
         BudgetReachedError, match=r"the budget of judge 'j' of 1,000 tokens .* 950 used, 0 reserved, up to 60"
     ):
         budget_view.reserve(Amount(1, 0, 60))
+
+
+def test_shares_of_the_money_are_passed_once_and_those_of_earlier_runs_not_again() -> None:
+    one = One(BudgetSettings(money=100), spent=50)
+    marks = BudgetMarks(one.account)
+    assert marks.passed() == []
+    one.reserve(40)
+    assert marks.passed() == [], "what is reserved is not spent"
+    one.budget_view.settle(Amount(1, 40, 0), Amount(1, 30, 0))
+    assert marks.passed() == [80]
+    assert marks.passed() == []
+    one.reserve(20)
+    one.budget_view.settle(Amount(1, 20, 0), Amount(1, 20, 0))
+    assert marks.passed() == [100]
+    assert BudgetMarks(One(BudgetSettings(calls=3)).account).passed() == []

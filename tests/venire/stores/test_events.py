@@ -69,15 +69,16 @@ def test_a_run_tells_how_it_began_and_ended_and_a_second_one_appends(
 ) -> None:
     path, file = write_campaign(), tmp_path / "events.jsonl"
     assert venire("run", path, "--yes", "--events", file).code == 0
-    began, *_, ended = read(file)
+    began, *_, ended, rated = read(file)
     assert began["event"] == "run.started"
     assert began["missing"] == 120
     assert [lane["model"] for lane in began["lanes"]] == ["simulated/gpt-4-0613@1", "simulated/claude-3-opus@1"]
     assert ended["event"] == "run.ended"
     assert (ended["ending"], ended["settled"], ended["calls"]) == ("complete", 120, 240)
+    assert (rated["event"], rated["method"]) == ("board.rated", "bradley-terry")
     first = len(read(file))
     assert venire("run", path, "--yes", "--events", file).code == 0
-    assert [line["event"] for line in read(file)[first:]] == ["run.started", "run.ended"]
+    assert [line["event"] for line in read(file)[first:]] == ["run.started", "run.ended", "board.rated"]
 
 
 @pytest.mark.parametrize("name", ["no-folder/events.jsonl", ".", "small.toml", "-"])

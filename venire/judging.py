@@ -92,7 +92,7 @@ def prepare(
     gone = () if before is None else tuple(name for name in before.models if name not in answers.models)
     there = path.exists()
     text = path.read_text(encoding="utf-8") if there else _new_text(made_from, wishes, rehearsal=rehearsal)
-    text, changes = _amended(path, text, wishes, _battles(answers), _battles(before) if before and there else None)
+    text, changes = _amended(path, text, wishes, _battles(answers))
     if gone:
         text = _with_models(text, answers.models)
     campaign_of(path, text)
@@ -132,8 +132,8 @@ completions = "{_TABLES[1]}"
 
 [plan]
 policy = "balanced"  # every model, pair of models and prompt equally often
-battles = 1
-round = 1
+battles = 0  # of 0: every pair of models on every prompt, as far as the budget goes
+round = 0
 {money}"""
 
 
@@ -143,11 +143,11 @@ def _battles(answers: AnswerTable) -> int:
     return max(1, models * (models - 1) // 2 * answers.common)
 
 
-def _amended(path: Path, text: str, wishes: JudgingWishes, battles: int, before: int | None) -> tuple[str, list[str]]:
+def _amended(path: Path, text: str, wishes: JudgingWishes, battles: int) -> tuple[str, list[str]]:
     """The text of a campaign file with what is wanted and not there, and sentences about that."""
     changes = []
-    for key in ("battles", "round"):
-        text = re.sub(rf"(?m)^{key} = {before or 1}\b", f"{key} = {battles}", text, count=1)
+    whole = r"(?m)^battles = (\d+)  # of \1: (.*)\nround = \1$"  # as it was written here, and not by somebody else
+    text = re.sub(whole, rf"battles = {battles}  # of {battles}: \g<2>\nround = {battles}", text, count=1)
     if wishes.money is not None:
         amount = plain_number(wishes.money)
         changed = re.sub(r"(?m)^(\[budget\]\s+money = )[\d._]+", rf"\g<1>{amount}", text, count=1)

@@ -268,6 +268,11 @@ class Session:
         return frames.progress(self.store, self.planned.id, self.planned.only)
 
     @property
+    def asks_more(self) -> bool:
+        """Whether a run asks anything: trials are missing, or a round follows."""
+        return bool(self.progress.missing) or (self.rounds is not None and self.rounds.stopped is None)
+
+    @property
     def spending(self) -> frames.CampaignSpending:
         """What the campaign has paid so far."""
         return frames.campaign_spending(self.store, self.planned.id)

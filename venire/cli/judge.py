@@ -90,7 +90,7 @@ def judge(
     campaign = load_campaign(made.campaign)
     with Session(campaign, amend=True, spends=True) as session:
         forecast = session.forecast()
-        if forecast.progress.missing:
+        if session.asks_more:
             show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
             read_secrets(session.campaign, session.campaign.judges, environ)  # before anybody agrees to the price
         agree(session, yes=yes)

@@ -217,7 +217,7 @@ def agree(session: Session, *, yes: bool) -> None:
 
     Raises InputError where nobody is there to ask, and as `confirm` does.
     """
-    if yes or not session.progress.missing:
+    if yes or not session.asks_more:
         return
     if not sys.stdin.isatty():
         raise InputError("nobody is there to agree to the plan: check it and add --yes")

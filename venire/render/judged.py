@@ -42,10 +42,14 @@ def show_short_plan(
         f"{counted(len(design.instructions), 'prompt')}"
     )
     screen.print(f"judges:   {plain(few(judges, _NAMES))}, shown each battle in both orders")
-    planned, whole = session.planned.design.size, campaign.plan.phases[0].battles or 0
+    whole = campaign.plan.phases[0].battles or 0
+    planned, trials, expected = _expected(session, forecast, intervals)
     part = f" of {whole:,}, as many as the budget pays for" if planned < whole else ", every pair on every prompt"
-    screen.print(f"battles:  {planned:,}{part}; {forecast.whole.calls:,} calls")
-    screen.print(f"money:    {_money(session, forecast)}; time: {_time(forecast)}")
+    done = forecast.progress.planned - forecast.progress.missing
+    already = f"; {done / max(1, trials):.0%} of them are judged" if done else ""
+    calls = round((trials - done) * forecast.whole.calls / max(1, forecast.whole.trials))
+    screen.print(f"battles:  {planned:,}{part}{already}; {calls:,} calls")
+    screen.print(f"money:    {_money(session, forecast, expected)}; time: {_time(forecast, trials - done)}")
     if isinstance(intervals, PlanIntervals):
         half = intervals.within.median()
         sure = f"expected intervals: +-{half:.0f} points (100 points more win 64% of battles)"
@@ -54,19 +58,27 @@ def show_short_plan(
         screen.print(plain(sentence), style="yellow")
 
 
-def _money(session: Session, forecast: Forecast) -> str:
-    limit = session.campaign.budget.money
-    most = forecast.whole.most + forecast.spending.nano
-    if not most:
+def _expected(session: Session, forecast: Forecast, intervals: PlanIntervals | str | None) -> tuple[int, int, int]:
+    """Battles and trials that the budget pays for, those asked already included, and what all of them cost."""
+    if isinstance(intervals, PlanIntervals):
+        part = intervals.covered
+        return round(intervals.battles * part), round(intervals.trials * part), intervals.nano(part)
+    battles = sum(one.design.size for one in session.planned.rounds)
+    return battles, forecast.progress.planned, forecast.spending.nano + forecast.whole.expected
+
+
+def _money(session: Session, forecast: Forecast, expected: int) -> str:
+    limit, paid = session.campaign.budget.money, forecast.spending.nano
+    if not (expected or forecast.whole.most):
         return "nothing"
-    paid = f", beside {money(forecast.spending.nano)} spent" if forecast.spending.nano else ""
-    at_most = most if limit is None else min(most, limit)
-    return f"about {money(forecast.whole.expected)}{paid}, in all never more than {money(at_most)}"
+    spent = f", {money(paid)} of it spent" if paid else ""
+    return f"about {money(expected)} in all{spent}" + ("" if limit is None else f", never more than {money(limit)}")
 
 
-def _time(forecast: Forecast) -> str:
+def _time(forecast: Forecast, trials: int) -> str:
+    """How long so many trials take, by what the limits or the answers so far make of those that are planned."""
     known = [one for row in forecast.judges for one in (row.seconds, row.waiting) if one is not None]
-    return f"about {duration(max(known))}" if known else "as the vendors answer"
+    return f"about {duration(max(known) * trials / max(1, forecast.whole.trials))}" if known else "as the vendors answer"
 
 
 @dataclass(frozen=True, slots=True)

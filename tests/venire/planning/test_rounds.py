@@ -84,12 +84,6 @@ def write(folder: Path) -> Write:
     return campaign
 
 
-@pytest.fixture
-def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets simulated judges be asked about a model without an Elo: of its completions they make nothing."""
-    monkeypatch.setattr(venire.Session, "_refuse_unknown", lambda self: None)
-
-
 def go(path: Path, **options: Any) -> CampaignSummary:
     with venire.Session(venire.load_campaign(path), clock=VirtualClock()) as session:
         return session.run(embedded=Embedded(direct=True), **options)
@@ -345,7 +339,6 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("unread")
 def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdicts(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,7 +473,6 @@ def test_a_rule_that_holds_by_now_is_heard_before_another_round_is_paid(write: W
     ("policy", "said"),
     slow_after(1, ("policy = 'random'\nmatchups = 3", "cannot connect"), ("policy = 'widest-gap'", "needs Elo")),
 )
-@pytest.mark.usefixtures("unread")
 def test_a_later_phase_that_cannot_be_is_refused_when_it_is_added(policy: str, said: str, write: Write) -> None:
     path = write(SCREEN)
     elo = path.parent / "elo.csv"
@@ -593,7 +585,6 @@ def test_a_policy_that_changes_is_planned_anew(write: Write) -> None:
         ("[plan]\ninstructions = 16\npolicy = 'information'\nround = 20\nbattles = 35\n", "money = 0.012"),
     ],
 )
-@pytest.mark.usefixtures("unread")
 def test_a_judge_that_cannot_pay_leaves_the_others_to_go_on(plan: str, budget: str, write: Write) -> None:
     price = "price = { input = 1.0, output = 2.0 }"
     judges = JUDGE.format("claude-3-opus", "binary", price) + JUDGE.format("gpt-4-0613", "binary", "")

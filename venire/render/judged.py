@@ -78,7 +78,8 @@ def _money(session: Session, forecast: Forecast, expected: int) -> str:
 def _time(forecast: Forecast, trials: int) -> str:
     """How long so many trials take, by what the limits or the answers so far make of those that are planned."""
     known = [one for row in forecast.judges for one in (row.seconds, row.waiting) if one is not None]
-    return f"about {duration(max(known) * trials / max(1, forecast.whole.trials))}" if known else "as the vendors answer"
+    share = trials / max(1, forecast.whole.trials)
+    return f"about {duration(max(known) * share)}" if known else "as the vendors answer"
 
 
 @dataclass(frozen=True, slots=True)

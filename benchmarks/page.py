@@ -254,11 +254,9 @@ def at_rest(given: argparse.Namespace, campaign: Path, scratch: Path) -> Iterato
         before = memory("VmHWM", process)
         seconds, _ = reader.wait_for("audit")
         yield Line("audit, first time", 1, f"{seconds:.2f} s", "", note="reported alone")
-        pictures = _pictures(reader, ("overview", "judges", "leaderboard"))
         held = memory("VmHWM", process)
         beside = [memory("VmHWM", one) for one in children(process)]
-        note = f"after all above and {pictures} pictures ({before:.0f} MB before the audit); "
-        note += f"beside it {len(beside)} processes for fits and pictures: "
+        note = f"after all above ({before:.0f} MB before the audit); beside it {len(beside)} processes for fits: "
         note += ", ".join(f"{one:.0f} MB" for one in sorted(beside))
         yield Line("peak of memory", 0, f"{held:.0f} MB", "", held, " MB", most=600, note=note)
     with serving(command, scratch) as (_, url):
@@ -307,15 +305,6 @@ def _more(text: str) -> str:
     """Where a search goes on; empty where it has ended."""
     found = re.search(r'data-more="([^"]*)"', text)
     return unescape(found[1]) if found else ""
-
-
-def _pictures(reader: Reader, pages: Sequence[str]) -> int:
-    """Have the pictures of some pages drawn, as a browser does; how many."""
-    found = {
-        one for page in pages for one in re.findall(r"/figures/[0-9a-f]{32}\.(?:light|dark)\.svg", reader.get(page)[2])
-    }
-    reader.times(sorted(found))
-    return len(found)
 
 
 # a campaign that runs

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from venire.reports.documents.rows import rank_range
+from venire.reports.planes import round_ticks
 
 _LABEL = 4.5
-"""Half of what the widest label of the scale takes: closer to an end it would reach into the next column."""
+"""Half of what the widest label of the scale takes: closer to an end it begins or ends there."""
+
+_TICKS = 6
 
 
 def drawn_board(
@@ -23,7 +26,7 @@ def drawn_board(
     if ends is None and any(one.get("accuracy") is not None for one in rows):
         unit, ends = "accuracy", (0.0, 100.0)
         rows = [{**one, **_accuracy(one)} for one in rows]
-    drawn = [{"facts": one, "bar": _bar(one, ends), "rank": rank_range(one), **more(one)} for one in rows]
+    drawn = [{"facts": one, "bar": ends and _bar(one, ends), "rank": rank_range(one), **more(one)} for one in rows]
     return {
         "rows": drawn,
         "ordered": bool(rows) and all(one.get("elo") is None for one in rows),
@@ -41,22 +44,53 @@ def _accuracy(row: Mapping[str, Any]) -> dict[str, float | None]:
     return {name: None if row.get(key) is None else 100.0 * row[key] for name, key in names.items()}
 
 
-def _scale(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
+def drawn_intervals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same of rows that have a `name`, a `value` with its `lo` and `hi`, and may have an `other` value.
+
+    Shares are on the whole scale from 0 to 1.
+    """
+    rows = [{**one, "elo": one["value"], "reference": one.get("other")} for one in rows]
+    low, high = _scale(rows, least_room=0.0) or (0.0, 1.0)
+    ends = (0.0, 1.0) if low >= 0.0 and high <= 1.0 else (low, high if high > low else low + 1.0)
+    return {"rows": [{"facts": one, "bar": _bar(one, ends)} for one in rows], "axis": _axis(*ends), "half": False}
+
+
+def drawn_shares(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Shares (`value`) of each `name` as bars from 0 to 1, with the figure `written`, and an `other` share.
+
+    At a half there is a dashed line.
+    """
+    axis = [{"x": x, "text": f"{x}%", "anchor": anchor} for x, anchor in ((0, "start"), (50, "middle"), (100, "end"))]
+    drawn = [
+        {
+            "facts": one,
+            "bar": {**_bar({"reference": one.get("other")}, (0.0, 1.0)), "filled": _x(one["value"], 0.0, 1.0)},
+        }
+        for one in rows
+    ]
+    return {"rows": drawn, "axis": axis, "half": True}
+
+
+def _scale(rows: Sequence[Mapping[str, Any]], least_room: float = 10.0) -> tuple[float, float] | None:
     """The ends of the scale that all intervals are drawn on; an interval without an end goes to the edge."""
-    values = [one[key] for one in rows for key in ("elo", "lo", "hi", "reference") if one.get(key) is not None]
+    values: list[float] = [
+        one[key] for one in rows for key in ("elo", "lo", "hi", "reference") if one.get(key) is not None
+    ]
     if not values:
         return None
     low, high = min(values), max(values)
-    room = max(10.0, 0.04 * (high - low))
+    room = max(least_room, 0.04 * (high - low)) if least_room else 0.0
     return low - room, high + room
 
 
-def _axis(low: float, high: float) -> list[dict[str, float]]:
-    """Ticks of a scale at round numbers: values and where they are."""
-    step = next((one for one in (25, 50, 100, 200, 500, 1000, 2000, 5000) if (high - low) / one <= 8), 10_000)
-    first = int(low // step + 1) * step
-    ticks = [{"value": value, "x": _x(value, low, high)} for value in range(first, int(high) + 1, step)]
-    return [one for one in ticks if _LABEL <= one["x"] <= 100.0 - _LABEL]
+def _axis(low: float, high: float) -> list[dict[str, Any]]:
+    """Ticks of a scale at round numbers: where they are, and as text."""
+    found = []
+    for value in round_ticks(low, high, _TICKS):
+        x = _x(value, low, high)
+        anchor = "start" if x < _LABEL else "end" if x > 100.0 - _LABEL else "middle"
+        found.append({"x": x, "text": f"{value:.10g}", "anchor": anchor})
+    return found
 
 
 def _x(value: float, low: float, high: float) -> float:
@@ -64,10 +98,8 @@ def _x(value: float, low: float, high: float) -> float:
     return round(100.0 * (value - low) / (high - low), 2)
 
 
-def _bar(row: Mapping[str, Any], ends: tuple[float, float] | None) -> dict[str, Any] | None:
-    """Where a rating, its interval and its reference are on a scale; None without a scale."""
-    if ends is None:
-        return None
+def _bar(row: Mapping[str, Any], ends: tuple[float, float]) -> dict[str, Any]:
+    """Where a rating, its interval and its reference are on a scale."""
 
     def at(key: str, edge: float | None = None) -> float | None:
         return edge if row.get(key) is None else _x(row[key], *ends)
@@ -78,6 +110,7 @@ def _bar(row: Mapping[str, Any], ends: tuple[float, float] | None) -> dict[str, 
         "hi": at("hi", 100.0 if bounded else None),
         "elo": at("elo"),
         "reference": at("reference"),
+        "filled": None,
         "open_below": bounded and row.get("lo") is None,
         "open_above": bounded and row.get("hi") is None,
     }

@@ -1,107 +1,144 @@
-"""Charts of the pages, of kinds that `reports.plots` declares: drawn to SVG here, kept by the digest of their data.
+"""Charts of pages, written into the page itself: there when the page is, as wide as there is room, without a script.
 
-A page only names a chart, and a browser asks for the picture. Drawing takes two seconds the first time and 80 MB, and
-what draws ends its process where it fails: it is called in the process of a `drawer` alone.
+Across, a chart is measured in percent of its width, up in pixels; letters keep their size. To add a kind, write a
+function of rows and name it in `CHARTS`; templates draw it with `m.picture`.
 """
 
 from __future__ import annotations
 
-import json
-import multiprocessing
-import os
-import re
-import signal
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import Any, Literal
+from datetime import UTC, datetime
+from math import ceil
+from typing import Any, TypeAlias
 
-from venire.reports.charts import Theme
-from venire.reports.plots import CHARTS, plot_rows
+from venire.pages.bars import drawn_intervals, drawn_shares
+from venire.reports.numbers import count
+from venire.reports.planes import round_ticks
 
-_KEPT = 256
-_known: OrderedDict[str, ChartRequest] = OrderedDict()
-_door = threading.Lock()
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
+_HEIGHT, _TOP, _BOTTOM = 170, 18, 24
+"""Pixels of a chart, of its room for the topmost label, and of that for the labels across."""
 
-@dataclass(frozen=True, slots=True)
-class ChartRequest:
-    """A chart to be drawn: its kind, its data, and its size in pixels."""
+_UP, _ACROSS = 4, 6
+"""How many labels an axis has about."""
 
-    kind: str
-    data: str
-    """As JSON."""
-    width: int
-    height: int
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
+"""Seconds between two labels of time."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChartLink:
-    """Where a chart is to be had in both themes, and its size in pixels."""
+class PageChart:
+    """What a template draws: areas and a line over time, or rows with intervals (`bars`), with the labels of its axes.
 
-    light: str
-    dark: str
-    width: int
-    height: int
+    `up` and `across` are the names of the axes, `areas` have a kind that the style sheet has a colour for, and `kinds` are
+    these in the order of the legend. `line` is a path on a plane that is 100 wide.
+    """
+
+    up: str = ""
+    across: str = ""
+    height: int = _HEIGHT
+    up_ticks: Sequence[Mapping[str, Any]] = ()
+    across_ticks: Sequence[Mapping[str, Any]] = ()
+    areas: Sequence[Mapping[str, Any]] = ()
+    kinds: Sequence[str] = ()
+    line: str = ""
+    bars: Mapping[str, Any] | None = None
 
 
-def chart(kind: str, data: Sequence[Mapping[str, Any]], width: int = 640, height: int = 180) -> ChartLink:
-    """The addresses of a chart, which is drawn when it is asked for."""
-    if kind not in CHARTS or CHARTS[kind].page is None:
+def chart(kind: str, rows: Rows) -> PageChart:
+    """The chart of a kind. Raises ValueError for one that there is not."""
+    if kind not in CHARTS:
         raise ValueError(f"there is no chart {kind!r} of pages")
-    request = ChartRequest(kind, json.dumps(list(data), sort_keys=True, default=str), width, height)
-    digest = sha256(repr(request).encode()).hexdigest()[:32]
-    with _door:
-        _known[digest] = request
-        _known.move_to_end(digest)
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
-    return ChartLink(f"/figures/{digest}.light.svg", f"/figures/{digest}.dark.svg", width, height)
+    return CHARTS[kind](rows)
 
 
-def requested(digest: str) -> ChartRequest | None:
-    """A chart that a page has named lately."""
-    with _door:
-        return _known.get(digest)
+def _calls(rows: Rows) -> PageChart:
+    """Calls a minute over time by outcome: each row has a `start`, an `end`, and its `low` and `high` end."""
+    time, up = _Time(rows[0]["start"], rows[-1]["end"]), _Up(max(row["high"] for row in rows))
+    areas = [
+        {
+            "kind": row["outcome"],
+            "x": time.at(row["start"]),
+            "width": round(time.at(row["end"]) - time.at(row["start"]), 3),
+            "y": up.at(row["high"]),
+            "height": round(up.at(row["low"]) - up.at(row["high"]), 2),
+        }
+        for row in rows
+    ]
+    kinds = list(dict.fromkeys(row["outcome"] for row in rows))
+    return PageChart("calls a minute", "UTC", _HEIGHT, up.ticks(count), time.ticks(), areas, kinds)
 
 
-def drawer() -> ProcessPoolExecutor:
-    """A process that draws: what aborts it is a BrokenProcessPool here."""
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_begin_to_draw)
+def _money(rows: Rows) -> PageChart:
+    """`dollars` over `time`, which stay until the next row."""
+    time, up = _Time(rows[0]["time"], rows[-1]["time"]), _Up(max(row["dollars"] for row in rows))
+    steps = "".join(f" H{time.at(row['time']):g} V{up.at(row['dollars']):g}" for row in rows[1:])
+    line = f"M{time.at(rows[0]['time']):g} {up.at(rows[0]['dollars']):g}{steps}"
+    return PageChart("dollars", "UTC", _HEIGHT, up.ticks(lambda value: f"${value:g}"), time.ticks(), line=line)
 
 
-def _begin_to_draw() -> None:
-    """Do not outlive the process that asks, which may be killed; a Ctrl-C is for it, as are sentences."""
-
-    def watch() -> None:
-        if (parent := multiprocessing.parent_process()) is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 2)  # a panic prints its stack there
-    os.close(silent)
+def _intervals(rows: Rows) -> PageChart:
+    """A `value` of each `name` with its interval from `lo` to `hi`, and an `other` value as a diamond where known."""
+    return PageChart(bars=drawn_intervals(rows))
 
 
-def draw(request: ChartRequest, theme: Theme) -> str:
-    """A chart as SVG. Raises InputError without altair, and ImportError without vl-convert."""
-    made = plot_rows(request.kind, json.loads(request.data), theme)
-    fit = {"type": "fit", "contains": "padding"}
-    made = made.properties(width=request.width, height=request.height, autosize=fit)
-    return picture(made.to_json(), "svg").decode()
+def _wins(rows: Rows) -> PageChart:
+    """A share of wins (`value`) of each `name` with the figure `written`, and the share expected (`other`)."""
+    return PageChart(across="share of wins, ties as halves", bars=drawn_shares(rows))
 
 
-def picture(specification: str, form: Literal["svg", "png"]) -> bytes:
-    """A Vega-Lite specification as SVG, or as PNG at twice its size. Raises ImportError without vl-convert."""
-    import vl_convert
+CHARTS: dict[str, Callable[[Rows], PageChart]] = {
+    "calls": _calls,
+    "money": _money,
+    "intervals": _intervals,
+    "wins": _wins,
+}
+"""Every kind of chart that a page can name."""
 
-    version = re.search(r"/v(\d+\.\d+)", json.loads(specification)["$schema"])
-    assert version is not None  # altair writes it
-    if form == "png":
-        return bytes(vl_convert.vegalite_to_png(specification, vl_version=version[1], scale=2))
-    return str(vl_convert.vegalite_to_svg(specification, vl_version=version[1])).encode()
+
+@dataclass(frozen=True, slots=True)
+class _Up:
+    """A scale from zero to what is drawn at the top."""
+
+    high: float
+
+    def at(self, value: float) -> float:
+        """Pixels from the top."""
+        whole = _HEIGHT - _TOP - _BOTTOM
+        return round(_HEIGHT - _BOTTOM - whole * value / (self.high or 1.0), 2)
+
+    def ticks(self, text: Callable[[float], str]) -> list[dict[str, Any]]:
+        """Round numbers with where they are."""
+        return [{"at": self.at(value), "text": text(value)} for value in round_ticks(0.0, self.high or 1.0, _UP)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """A scale of time from one moment to another."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def _seconds(self) -> float:
+        return (self.end - self.start).total_seconds() or 1.0
+
+    def at(self, moment: datetime) -> float:
+        """Percent of the width."""
+        return round(100.0 * (moment - self.start).total_seconds() / self._seconds, 3)
+
+    def ticks(self) -> list[dict[str, Any]]:
+        """Round times with where they are, as precise as their distance asks for; the outermost end in the chart."""
+        most = _STEPS[-1] * ceil(self._seconds / _STEPS[-1] / _ACROSS)
+        step = next((one for one in _STEPS if self._seconds / one <= _ACROSS), most)
+        form = "%H:%M:%S" if step < 60 else "%H:%M" if step < 43200 else "%b %d"
+        found = []
+        first = ceil(self.start.timestamp() / step) * step
+        for second in range(first, int(self.end.timestamp()) + 1, step):
+            moment = datetime.fromtimestamp(second, UTC)
+            x = self.at(moment)
+            anchor = "start" if x < 5.0 else "end" if x > 95.0 else "middle"
+            found.append({"x": x, "text": moment.strftime(form), "anchor": anchor})
+        return found

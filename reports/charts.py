@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import wraps
-from typing import Any, Literal, ParamSpec
+from typing import Any, ParamSpec
 
 from venire.arena.errors import InputError
 from venire.arena.wording import plain
@@ -20,10 +19,8 @@ from venire.arena.wording import plain
 Row = Mapping[str, Any]
 _Given = ParamSpec("_Given")
 
-Theme = Literal["light", "dark"]
-"""What charts of pages are drawn in; those for notebooks and papers are light, on white."""
-
 _MARK, _OTHER, _FAINT, _INK, _BAND, _RULE = "#2a5db0", "#b4552d", "#5b6775", "#1d2733", "#eef2f8", "#9aa5b1"
+_GRID = "#dde3ea"
 _COLOURS = (_MARK, _OTHER, "#2f7d5b", "#8b3a8f", "#c58b17", "#4a7c99", "#a3264a", "#7a6a55", "#6a4fb0", "#5b6775")
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """Fonts of one width: letters are measured where a chart is drawn, and a file of it is shown elsewhere."""
@@ -32,23 +29,6 @@ _NAME = 240
 """Pixels of a name before it is cut; a tooltip has all of it."""
 _LETTERS = 13
 """Pixels between two labels that stand above one another."""
-
-
-_THEMES: Mapping[Theme, Mapping[str, str]] = {
-    "light": {"ink": "#1d2733", "faint": "#5b6775", "grid": "#dde3ea", "mark": "#2a5db0", "other": "#b4552d"},
-    "dark": {"ink": "#e6ebf2", "faint": "#a3afbd", "grid": "#333f4d", "mark": "#7fb0ff", "other": "#ffab7f"},
-}
-_OUTCOMES = {
-    "answered": ("#2f7d5b", "#5cc397"),
-    "transient": ("#c58b17", "#e6b84f"),
-    "rate_limited": ("#b4552d", "#ff9a66"),
-    "quota": ("#8b3a8f", "#d68bda"),
-    "authentication": ("#a3264a", "#ff7d9d"),
-    "bad_request": ("#6a4fb0", "#b49cff"),
-    "filtered": ("#4a7c99", "#8cc4e6"),
-    "too_long": ("#7a6a55", "#c9b79d"),
-    "unanswered": ("#5b6775", "#a3afbd"),
-}
 
 
 def _of_visible_texts(draw: Callable[_Given, Any]) -> Callable[_Given, Any]:
@@ -79,22 +59,11 @@ def _altair() -> Any:
 
 def _styled(made: Any) -> Any:
     room = {"left": 12, "right": 28, "top": 6, "bottom": 6}
-    made = _coloured(made.configure(font=_FONT, background="white", padding=room), _FAINT, "#dde3ea")
+    made = made.configure(font=_FONT, background="white", padding=room).configure_view(strokeWidth=0)
+    lines = {"gridColor": _GRID, "domainColor": _GRID, "tickColor": _GRID}
+    made = made.configure_axis(labelColor=_FAINT, titleColor=_FAINT, titleFontWeight="normal", **lines)
     made = made.configure_legend(title=None, orient="top", labelLimit=_NAME, columns=4)
     return made.configure_title(anchor="start", fontWeight="normal", subtitleColor=_FAINT, offset=8, limit=760)
-
-
-def _themed(made: Any, theme: Theme) -> Any:
-    """For a page: without a ground or a font of its own."""
-    colours = _THEMES[theme]
-    made = made.configure(font="system-ui, sans-serif", background="transparent")
-    made = _coloured(made, colours["faint"], colours["grid"])
-    return made.configure_legend(labelColor=colours["ink"], titleColor=colours["faint"], orient="top", title=None)
-
-
-def _coloured(made: Any, faint: str, grid: str) -> Any:
-    axis = {"labelColor": faint, "titleColor": faint, "gridColor": grid, "domainColor": grid, "tickColor": grid}
-    return made.configure_view(strokeWidth=0).configure_axis(**axis, titleFontWeight="normal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,102 +395,3 @@ def _names(
     at = alt.Y("at:Q", scale=alt.Scale(domain=[low, high], nice=False, zero=False), title=up)
     named = alt.Chart(alt.Data(values=rows)).mark_text(align="left", fontSize=12, limit=_NAME)
     return named.encode(x=alt.value(width + 10), y=at, text="model:N", color=colour)
-
-
-_LABEL = 48
-"""Room for the labels of an axis in pixels: a browser's letters may be wider than those that were measured here."""
-
-
-def _time_axis(alt: Any, start: str, end: str, name: str) -> Any:
-    """Times in UTC, as precise as the span from one to the other asks for."""
-    span = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    form = "%H:%M:%S" if span < 1_800 else "%H:%M" if span < 86_400 else "%b %d %H:%M"
-    axis = alt.Axis(format=form, tickCount=5, labelOverlap="greedy")
-    return alt.X(name, title=None, scale=alt.Scale(type="utc"), axis=axis)
-
-
-@_of_visible_texts
-def stacks(rows: Sequence[Row], theme: Theme) -> Any:
-    """Calls a minute over time by outcome: each row has a `start`, an `end`, and its `low` and `high` end."""
-    alt = _altair()
-    there = [name for name in _OUTCOMES if any(one["outcome"] == name for one in rows)]
-    words = [name.replace("_", " ") for name in there]
-    scale = alt.Scale(domain=words, range=[_OUTCOMES[name][theme == "dark"] for name in there])
-    rows = [{**one, "outcome": one["outcome"].replace("_", " ")} for one in rows]
-    made = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_rect()
-        .encode(
-            x=_time_axis(alt, rows[0]["start"], rows[-1]["end"], "start:T"),
-            x2="end:T",
-            y=alt.Y("low:Q", title=None, axis=alt.Axis(tickCount=4, minExtent=_LABEL)),
-            y2="high:Q",
-            color=alt.Color("outcome:N", scale=scale),
-        )
-    )
-    return _themed(made, theme)
-
-
-@_of_visible_texts
-def steps(rows: Sequence[Row], theme: Theme) -> Any:
-    """`dollars` over `time`, which stay until the next row."""
-    alt = _altair()
-    made = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(interpolate="step-after", color=_THEMES[theme]["mark"], strokeWidth=2)
-        .encode(
-            x=_time_axis(alt, rows[0]["time"], rows[-1]["time"], "time:T"),
-            y=alt.Y("dollars:Q", title=None, axis=alt.Axis(tickCount=4, format="$~g", minExtent=_LABEL)),
-        )
-    )
-    return _themed(made, theme)
-
-
-@_of_visible_texts
-def spans(rows: Sequence[Row], theme: Theme) -> Any:
-    """A `value` of each `name` with its interval from `lo` to `hi`, and an `other` value as a diamond where known."""
-    alt = _altair()
-    colours = _THEMES[theme]
-    order = [one["name"] for one in rows]
-    room = min(200, 12 + 7 * max((len(name) for name in order), default=0))
-    names = alt.Axis(labelLimit=200, minExtent=room, domain=False, ticks=False)
-    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("name:N", sort=order, title=None, axis=names))
-    scale = alt.Scale(zero=False, nice=True)
-    rule = base.mark_rule(strokeWidth=2, color=colours["mark"])
-    point = base.mark_point(filled=True, size=60, color=colours["mark"], opacity=1)
-    layers = [
-        rule.encode(x=alt.X("lo:Q", scale=scale, title=None), x2="hi:Q"),
-        point.encode(x=alt.X("value:Q", scale=scale, title=None)),
-    ]
-    if any(one.get("other") is not None for one in rows):
-        mark = base.mark_point(shape="diamond", size=60, color=colours["other"], opacity=1)
-        layers.append(mark.encode(x=alt.X("other:Q", scale=scale, title=None)))
-    return _themed(alt.layer(*layers), theme)
-
-
-@_of_visible_texts
-def bars(rows: Sequence[Row], theme: Theme) -> Any:
-    """A share (`value`) of each `name` as a bar with its `written` figure, and an `other` share as a diamond.
-
-    Beside the dashed line each bar is above or below a half.
-    """
-    alt = _altair()
-    colours = _THEMES[theme]
-    order = [one["name"] for one in rows]
-    room = min(200, 12 + 7 * max((len(name) for name in order), default=0))
-    names = alt.Axis(labelLimit=200, minExtent=room, domain=False, ticks=False)
-    axis = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
-    x = alt.X("value:Q", title="share of wins, ties as halves", scale=alt.Scale(domain=[0, 1]), axis=axis)
-    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("name:N", sort=order, title=None, axis=names))
-    half = alt.Chart(alt.Data(values=[{"value": 0.5}])).mark_rule(strokeDash=[4, 3], color=colours["faint"])
-    layers = [
-        base.mark_bar(height=12, color=colours["mark"], opacity=0.75).encode(x=x),
-        half.encode(x=x),
-        base.mark_text(align="left", dx=4, color=colours["ink"]).encode(x=alt.datum(1), text="written:N"),
-    ]
-    if any(one.get("other") is not None for one in rows):
-        mark = base.transform_filter("isValid(datum.other)")
-        mark = mark.mark_point(shape="diamond", size=60, filled=True, color=colours["other"], opacity=1)
-        layers.append(mark.encode(x=alt.X("other:Q")))
-    room_right = {"left": 5, "right": _LABEL // 2, "top": 5, "bottom": 5}
-    return _themed(alt.layer(*layers).properties(padding=room_right), theme)

@@ -58,8 +58,17 @@ class PlaneAxis:
             return [one for one in found if low <= log10(one) <= high]
         if self.logarithmic:  # less than a power of ten: round numbers at equal distances
             low, high = 10.0**low, 10.0**high
-        step = _step((high - low) / _TICKS)
-        return [step * number for number in range(ceil(low / step), floor(high / step) + 1)]
+        return round_ticks(low, high, _TICKS)
+
+
+def round_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers at equal distances between two, so many about.
+
+    >>> round_ticks(0.0, 1.0, 4)
+    [0.0, 0.5, 1.0]
+    """
+    step = _step((high - low) / most)
+    return [step * number for number in range(ceil(low / step), floor(high / step) + 1)]
 
 
 def _step(least: float) -> float:

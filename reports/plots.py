@@ -24,17 +24,12 @@ from venire.reports.chart_data import (
 )
 from venire.reports.charts import (
     Panel,
-    Theme,
-    bars,
     curves,
     diagram,
     frontier,
     grid,
     intervals,
     scatter,
-    spans,
-    stacks,
-    steps,
 )
 from venire.reports.numbers import dollars, elo, number
 from venire.reports.planes import Plane, PlaneAxis, plane, stair
@@ -86,16 +81,14 @@ class ChartKind:
     """A kind of chart by its name, with where it is shown.
 
     `verdicts` is what `plot` draws of a board or an audit, `board` of a board in its place, `placement` of a placement;
-    a report's figures are those of a board. `page` draws rows
-    of plain values in a theme for a page, which names the kind (`m.picture` of the templates). `report` makes a plane
-    of a report's document, None without data, for the sections that name it.
+    a report's figures are those of a board. `report` makes a plane of a report's document, None without data, for the
+    sections that name it.
     """
 
     name: str
     verdicts: Drawing | None = None
     board: Drawing | None = None
     placement: Drawing | None = None
-    page: Callable[[Rows, Theme], Any] | None = None
     report: Callable[[Mapping[str, Any]], Plane | None] | None = None
 
     def of(self, road: Road) -> Drawing | None:
@@ -124,13 +117,6 @@ def plot(road: Road, kind: str | None, plotted: Plotted) -> Any:
         reason += f": {why}"
     able = [name for name, one in drawings.items() if name != kind and one.missing(plotted) is None]
     raise InputError(f"{reason}; {what} draws {', '.join(able) or 'no other chart'}")
-
-
-def plot_rows(kind: str, rows: Rows, theme: Theme) -> Any:
-    """The altair chart of a kind for a page, of rows of plain values."""
-    drawn = CHARTS[kind].page
-    assert drawn is not None  # a page can name no other
-    return drawn(rows, theme)
 
 
 def report_planes(document: Mapping[str, Any]) -> dict[str, Plane]:
@@ -422,7 +408,6 @@ CHARTS: dict[str, ChartKind] = {
             "intervals",
             board=Drawing(_intervals, lambda plotted: plotted.unrated),
             placement=Drawing(_bases),
-            page=spans,
         ),
         ChartKind(
             "judges",
@@ -441,9 +426,6 @@ CHARTS: dict[str, ChartKind] = {
             placement=Drawing(_anchors, _few_anchors),
             verdicts=_of_verdicts("calibration", _calibration, ratings=True),
         ),
-        ChartKind("calls", page=stacks),
-        ChartKind("money", page=steps),
-        ChartKind("wins", page=bars),
     )
 }
 """Every kind of chart, in the order in which `plot` names those that there is data for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -162,9 +161,7 @@ def _calls_chart(spans: Sequence[CallSpan]) -> list[dict[str, Any]]:
         minutes, low = (span.end - span.start).total_seconds() / 60, 0.0
         for outcome, calls in sorted(span.calls.items(), key=lambda one: (one[0] != "answered", one[0])):
             high = round(low + calls / minutes, 3)
-            rows.append(
-                {"start": _time(span.start), "end": _time(span.end), "outcome": outcome, "low": low, "high": high}
-            )
+            rows.append({"start": span.start, "end": span.end, "outcome": outcome, "low": low, "high": high})
             low = high
     return rows
 
@@ -172,16 +169,12 @@ def _calls_chart(spans: Sequence[CallSpan]) -> list[dict[str, Any]]:
 def _money_chart(spans: Sequence[CallSpan]) -> list[dict[str, Any]]:
     paid, rows = 0, []
     for span in spans:
-        rows.append({"time": _time(span.start), "dollars": paid / 1e9})
+        rows.append({"time": span.start, "dollars": paid / 1e9})
         paid += span.cost
     if spans and paid:
-        rows.append({"time": _time(spans[-1].end), "dollars": paid / 1e9})
+        rows.append({"time": spans[-1].end, "dollars": paid / 1e9})
         return rows
     return []
-
-
-def _time(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _faults(routes: Sequence[Any]) -> list[str]:

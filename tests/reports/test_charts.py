@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -17,15 +16,13 @@ import pytest
 
 import venire as vn
 from venire.pages.chart_files import write_figures
-from venire.pages.charts import requested
-from venire.pages.rendering import environment
 from venire.pages.report_page import report_html
 from venire.reports.board.source import VerdictSource
 from venire.reports.chart_data import Cost, Costs, calibration_rows, cost_rows, learning_rows, matrix_rows
-from venire.reports.charts import spans, spread_labels
+from venire.reports.charts import Panel, intervals, spread_labels
 from venire.reports.documents.report import report_document
 from venire.reports.planes import PlaneAxis, plane
-from venire.reports.plots import CHARTS, ChartKind, Drawing, plot_rows, plotted_kinds
+from venire.reports.plots import CHARTS, ChartKind, Drawing, plotted_kinds
 from venire.reports.sections import Chart, Section
 
 MODELS = ('always <b>wins</b> {{x}} "', "b:Q", "c", "always loses")
@@ -246,13 +243,12 @@ def test_names_beside_lines_keep_their_distance() -> None:
 def test_a_kind_that_is_declared_once_is_found_on_each_road(
     board: vn.Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`plot`, a report's figures, pages and reports have no lists of their own."""
+    """`plot`, a report's figures and reports have no lists of their own."""
     rows = [{"name": "b:Q", "lo": 1.0, "value": 2.0, "hi": 3.0}]
     axis = PlaneAxis("seen", "value", "lo", "hi", str)
     kind = ChartKind(
         "tally",
-        verdicts=Drawing(lambda plotted: spans(rows, "light")),
-        page=spans,
+        verdicts=Drawing(lambda plotted: intervals(rows, "name", [Panel("seen", "value", "lo", "hi")], "Tally")),
         report=lambda document: {**plane(rows, "name", axis, axis), "title": "Tally", "words": "a tally of verdicts"},
     )
     for name in tuple(CHARTS):
@@ -264,11 +260,6 @@ def test_a_kind_that_is_declared_once_is_found_on_each_road(
             made.plot("pie")
     assert write_figures(board, tmp_path) == ("tally",)
     assert {one.name for one in tmp_path.iterdir()} == {"tally.json", "tally.svg", "tally.png"}
-    page = environment().from_string("{% import 'macros.html' as m %}{{ m.picture('tally', rows, 'x') }}")
-    (digest, *_) = re.findall(r"/figures/(\w+)\.light\.svg", page.render(rows=rows))
-    request = requested(digest)
-    assert request is not None
-    assert plot_rows(request.kind, json.loads(request.data), "dark").to_json()
     table = tmp_path / "votes.json"
     table.write_text(json.dumps(votes()), encoding="utf-8")
     document = report_document(VerdictSource((table,)))

@@ -204,7 +204,6 @@ def refuse_without_packages() -> None:
     """Raises InputError that says what to install where a package that pages need is missing."""
     from importlib.util import find_spec
 
-    needed = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "nh3": "nh3", "altair": "altair"}
-    needed["vl_convert"] = "vl-convert-python"
+    needed = {"jinja2": "jinja2", "markdown_it": "markdown-it-py", "nh3": "nh3"}
     if missing := [package for module, package in needed.items() if find_spec(module) is None]:
         raise InputError(f"pages need {', '.join(missing)}: install them with `pip install 'venire[report]'`")

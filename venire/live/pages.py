@@ -1,7 +1,7 @@
 """The routes of the pages: what is asked for, computed in threads and other processes, guarded on its way out.
 
 Every answer is made apart from the event loop, which in a run sends the calls: pages in two threads, boards and audits
-in processes (`live.fits`), pictures in another.
+in processes (`live.fits`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from time import monotonic
@@ -28,7 +26,6 @@ from venire.live.guard import Guard
 from venire.live.library import IDLE_SECONDS, Library, ReplacedError, ServedStore
 from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError
 from venire.live.voting import MAX_VOTE_BYTES, UnknownBattleError, Voting, read_vote
-from venire.pages import charts
 from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
 from venire.pages.views import battle as battle_view
@@ -43,8 +40,8 @@ _PATIENCE_SECONDS = 1.0
 _TICK_SECONDS = 1.0
 _LAST_SECONDS = 1.5
 _QUIET_SECONDS = 0.4
-_PICTURE_SECONDS = 4.0
-"""The first picture takes two seconds: who asks for one as the run ends has it, where that takes no longer."""
+_ANSWER_SECONDS = 4.0
+"""Who asks as the run ends is answered, where that takes no longer."""
 
 _LATELY_SECONDS = 5.0
 """Who asked so lately, and without a stream of events, may ask for the last state as well."""
@@ -55,12 +52,8 @@ _WANTED_SECONDS = 0.1
 _SHARED_SECONDS = 1.0
 """How long the page of a running campaign is the same for all who ask."""
 
-_PICTURES = 256
-_DRAWER_SECONDS = 60.0
-"""After so long without a picture the process that draws them is ended: it holds 140 MB."""
-
 _WORKER_SECONDS = 120.0
-"""The same of the processes that compute boards."""
+"""After so long without a fit the processes that compute boards are ended."""
 
 _TURN_SECONDS = 8.0
 """How long a page waits for the store that another process has."""
@@ -91,9 +84,6 @@ class Pages:
     _downloads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-download"))
     _fits: Fits = field(default_factory=Fits)
     _shared: dict[str, tuple[float, asyncio.Task[RenderedPage]]] = field(default_factory=dict)
-    _pictures: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
-    _drawer: ProcessPoolExecutor | None = None
-    _drawn_at: float = 0.0
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _keeper: asyncio.Task[None] | None = None
     _downloading: dict[asyncio.Task[Any], ServedStore] = field(default_factory=dict)
@@ -119,7 +109,6 @@ class Pages:
         add("/", self._front)
         add("/enter", self._enter, allow_head=False)
         add("/static/{name}", self._static)
-        add("/figures/{digest:[0-9a-f]{32}}.{theme:light|dark}.svg", self._picture)
         add("/s/{store}", self._first)
         add(campaign, self._first)
         add(campaign + "/events", self._events, allow_head=False)
@@ -212,14 +201,14 @@ class Pages:
         self._keeper = asyncio.create_task(self._keep_house())
 
     async def end(self) -> None:
-        """Tell whoever follows the run that it has ended, and answer until they have its last state, with pictures."""
+        """Tell whoever follows the run that it has ended, and answer until they have its last state."""
         followed = self._streams > 0 or monotonic() - self._asked_at < _LATELY_SECONDS
         self._ended.set()
         self._shared.clear()
         if not followed:
             return
         await asyncio.sleep(_LAST_SECONDS)
-        until = monotonic() + _PICTURE_SECONDS
+        until = monotonic() + _ANSWER_SECONDS
         # a stretch of silence is waited for, which no event announces
         while monotonic() < until and not self._is_quiet():  # noqa: ASYNC110
             await asyncio.sleep(_QUIET_SECONDS / 4)
@@ -234,8 +223,6 @@ class Pages:
         if self._keeper is not None:
             self._keeper.cancel()
         await asyncio.to_thread(self._fits.close)
-        if self._drawer is not None:
-            self._drawer.shutdown(wait=False, cancel_futures=True)
         for pool in (self._threads, self._searches, self._downloads, self._votes):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
         self.library.close()
@@ -250,9 +237,6 @@ class Pages:
                 continue
             cleaned_at = monotonic()
             await asyncio.to_thread(self._close_idle)
-            if self._drawer is not None and monotonic() - self._drawn_at > _DRAWER_SECONDS:
-                drawer, self._drawer = self._drawer, None
-                drawer.shutdown(wait=False, cancel_futures=True)
 
     async def _give_up(self, served: ServedStore) -> None:
         """Let another process have a store: what reads it for long, computations and downloads, is ended."""
@@ -341,32 +325,6 @@ class Pages:
         return web.Response(
             body=render("message.html", values).encode(), status=status, content_type=_HTML, charset="utf-8"
         )
-
-    async def _picture(self, request: web.Request) -> web.StreamResponse:
-        digest, theme = request.match_info["digest"], request.match_info["theme"]
-        wanted = charts.requested(digest)
-        key = f"{digest}.{theme}"
-        if key not in self._pictures:
-            if wanted is None:
-                return await self._of_a_run(request) or self._message(
-                    "Not found", "This picture is not known any more: load its page.", status=404
-                )
-            try:
-                self._drawn_at = monotonic()
-                if self._drawer is None:
-                    self._drawer = charts.drawer()
-                loop = asyncio.get_running_loop()
-                drawn = await loop.run_in_executor(
-                    self._drawer, charts.draw, wanted, "dark" if theme == "dark" else "light"
-                )
-            except (BrokenProcessPool, RuntimeError, ValueError, ImportError) as error:
-                self._drawer = None
-                return self._message("No picture", f"It cannot be drawn: {error}", status=500)
-            self._pictures[key] = drawn.encode()
-            while len(self._pictures) > _PICTURES:
-                self._pictures.popitem(last=False)
-        headers = {"Cache-Control": _FOREVER}
-        return web.Response(body=self._pictures[key], content_type="image/svg+xml", headers=headers)
 
     async def _of_a_run(self, request: web.Request) -> web.StreamResponse | None:
         """A file that a page of a followed run names; None where none has it."""

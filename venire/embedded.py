@@ -15,9 +15,7 @@ from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.endpoints import EmbeddedProvider
 from venire.judges.providers import PROVIDERS
 from venire.simulation.answer_key import AnswerKey, with_made_up
-from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
-from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
@@ -54,9 +52,13 @@ def embedded_provider(
     if speed is None:
         speed = 1.0 if isinstance(clock, VirtualClock) else 0.0
     if settings.direct:
+        from venire.simulation.direct import ADDRESS, DirectJudges  # and what real judges do without
+
         direct = DirectJudges(key, clock=clock, speed=speed, faults=settings.faults, seed=seed)
         yield EmbeddedProvider(ADDRESS, direct.provider)
         return
+    from venire.simulation.server import JudgeServer, serve_in_thread  # and aiohttp
+
     with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
         entry = PROVIDERS["openai"]
         yield EmbeddedProvider(server.base_url, entry.open, entry.open_batches)

@@ -25,7 +25,7 @@ from venire.endpoints import (
     open_routes,
     read_secrets,
 )
-from venire.live.server import Answers, Pulse, serve
+from venire.live.answers import Answers, Pulse
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.local import LocalEngine
@@ -212,6 +212,8 @@ class CampaignRun:
 
     async def _serve(self, stack: contextlib.AsyncExitStack, pulse: Pulse, door: _Door, stop: StopRequest) -> None:
         """Answer the queries of other processes until the stack is left, and serve pages where that was asked for."""
+        from venire.live.server import serve  # and aiohttp, which nothing needs before a run begins
+
         guard = self.host.guard
         pages = None if guard is None else self._pages(guard, pulse, stop)
         answers = self._answers(pulse, door, lambda: self._pages(None, pulse, stop))

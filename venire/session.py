@@ -41,8 +41,6 @@ from venire.orchestrator.run.run_setup import Polling
 from venire.orchestrator.run.takeover import Takeover, take_over
 from venire.prices import batch_price, judge_price
 from venire.running import CampaignRun, HostKeywords, RunHost, RunWishes
-from venire.simulation.judge import parse_model
-from venire.simulation.rehearsal import check_rehearsal
 from venire.storage.plans import plans, submissions
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
@@ -136,6 +134,9 @@ class Session:
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
+                from venire.simulation.judge import parse_model  # and what real judges do without
+                from venire.simulation.rehearsal import check_rehearsal
+
                 try:
                     parse_model(judge.model)
                     check_rehearsal(judge.protocol, judge.model, judge.options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 from venire.judges.parsing.reply_text import ReplyText
 
@@ -25,6 +26,25 @@ SIDE = (
 _DECISIONS_A_SENTENCE = 8
 """A sentence that decides more often than this is no decision."""
 _FLAGS = re.IGNORECASE | re.ASCII
+
+
+class _LatePattern:
+    """A pattern that is compiled when it is first used, and then as quick as another: its methods are kept."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(self._pattern, _FLAGS), name)
+        setattr(self, name, found)
+        return found
+
+
+def _late(pattern: str) -> re.Pattern[str]:
+    """A pattern of sides. Together they take a tenth of a second to compile, and most runs use few of them."""
+    return cast("re.Pattern[str]", _LatePattern(pattern))
+
+
 _STOP = re.compile(r"(?<=[.!?])[\"')*_]{0,3}\s{1,3}(?=[\"'(*_]{0,3}[A-Z])")
 
 _WORK = (
@@ -50,7 +70,7 @@ _I = (
 _OPINION = rf"{_I} (?:say|think|believe|feel|find|found|consider|argue|conclude|judge)(?: that)?"
 _SLIGHT = r"(?:a |an |the )?(?:slight |small |clear )?"
 _OWN = tuple(
-    re.compile(pattern, _FLAGS)
+    _late(pattern)
     for pattern in (
         rf"{_I} (?:choose|chose|chosen|select|selected|pick|picked|prefer|recommend|go with|vote for|favou?r) "
         rf"{_ANY_SIDE}{_WHOSE}",
@@ -63,18 +83,16 @@ _OWN = tuple(
 )
 _CRITERION = r"\b(?! (?:at|in|for|on|with|when|suited)\b)(?! \w{1,16}(?:ed|en|ing)\b)"
 """Not behind it: what a side is better at, or how it is made ("better divided into parts")."""
-_STATED = re.compile(
+_STATED = _late(
     rf"(?:^|, |\b(?:overall|therefore|thus|hence|conclusion|summary|result|opinion|so|reason),? )"
     rf"{_ANY_SIDE}{_WHOSE} (?:is|was|wins|performed|did) {_BETTER}{_CRITERION}",
-    _FLAGS,
 )
-_TIES = re.compile(
+_TIES = _late(
     r"\b(?:it is|it['’]s|this is|call it|declare(?: it)?) (?:therefore )?a (?:tie|draw)\b"
     rf"|{_I} (?:rate|rank|score) (?:both|the two) (?:assistants|{_WORK}s) equally\b"
     rf"|(?:\b(?:both|the two) (?:\w{{1,20}} )?(?:assistants?|{_WORK}s)['’]?(?: {_WORK}s)?|{SIDE} and {SIDE})"
     r"(?: as| are| is| to be){0,2} (?:therefore |equally )?(?:equal|equivalent|tied)"
     r"(?: in (?:terms of )?(?:their )?(?:overall )?(?:quality|performance))?(?=\W{0,3}\Z)",
-    _FLAGS,
 )
 # A word that each of these holds, looked for first: most sentences have none of them.
 _HINTS = (
@@ -91,10 +109,9 @@ _DEPENDS = re.compile(
     r"|\b(?:for|to) (?:users|those|people|someone|anyone|beginners|readers)\b",
     _FLAGS,
 )
-_BOTH = re.compile(
+_BOTH = _late(
     rf"{_WHOSE}(?: as[\w ]{{1,30}})?,? (?:or|and|and/or|but) (?:also )?(?:i )?(?:would )?(?:also )?"
     rf"(?:choose |recommend )?{_ANY_SIDE}",
-    _FLAGS,
 )
 _ALSO = re.compile(r"\balso (?:choose|recommend|select|pick|go)\b", _FLAGS)
 _REASONS = re.compile(r"\b(?:because|as|since|due to|given)\b|, which\b", _FLAGS)
@@ -159,10 +176,10 @@ _X = (
     r"|(?<= )((?-i:[AB]))(?=[.!,;]|\Z))"
 )
 """A side, also by a word for its number or by its bare letter."""
-_BARE_X = re.compile(_X, _FLAGS)
+_BARE_X = _late(_X)
 _THE_REPLY = rf"(?:one|reply|{_WORK})"
 _PREFERRED = tuple(
-    re.compile(pattern, _FLAGS)
+    _late(pattern)
     for pattern in (
         rf"{_X}{_WHOSE} {_HOW}(?:(?:is|was|seems|remains) (?:{_BETTER}|the {_HOW}\w{{1,12}} one){_CRITERION}"
         rf"|(?:wins|won|prevails|prevailed){_CRITERION}"
@@ -179,10 +196,9 @@ _PREFERRED = tuple(
         rf" (?:is|was|comes from|came from) {_X}",
     )
 )
-_REJECTED = re.compile(
+_REJECTED = _late(
     rf"{_X}{_WHOSE} (?:(?:is|was) {_HOW}(?:the )?(?:worse|worst|inferior|weaker|weakest|loser){_CRITERION}"
     rf"|(?:loses|lost){_CRITERION})",
-    _FLAGS,
 )
 _PREFERENCE_HINT = re.compile(
     r"better|best|superior|winn?|won\b|strong|prefer|prevail|beats|outperform|surpass|outd|outcl|defeat|deserve|only|pick"
@@ -238,11 +254,10 @@ def labels_in_sentences(token: str) -> dict[str, VerdictPattern]:
     """
     end = r"(?![\w/%]|[.,][0-9]| (?:out|points?|of|or|and)\b)"
     labelled = r"(?:answer |option |choice |output |number )?"
-    says = re.compile(rf"{_I} (?:choose|chose|select|pick|prefer|recommend|go with) {labelled}({token}){end}", _FLAGS)
-    is_it = re.compile(
+    says = _late(rf"{_I} (?:choose|chose|select|pick|prefer|recommend|go with) {labelled}({token}){end}")
+    is_it = _late(
         r"\b(?:my|the)(?: final| preferred)? (?:answer|choice|output|verdict|decision|preference)"
         rf" (?:is|would be|should be):? {labelled}({token}){end}",
-        _FLAGS,
     )
 
     def read(pattern: re.Pattern[str], sentences: list[str]) -> set[str]:

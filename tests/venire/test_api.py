@@ -7,6 +7,8 @@ import doctest
 import inspect
 import math
 import shutil
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from importlib.resources import files
@@ -40,6 +42,15 @@ def test_every_public_name_is_there_and_dir_lists_them_alone() -> None:
     assert set(dir(vn)) == {*vn.__all__, "__version__"}
     with pytest.raises(AttributeError, match="nonsense"):
         vn.nonsense  # noqa: B018
+
+
+def test_neither_tables_nor_run_import_what_is_not_needed_before_a_run_begins() -> None:
+    """An import of any of these takes from a tenth of a second to several."""
+    heavy = {"aiohttp", "altair", "jinja2", "litellm", "polars", "pandas", "ray", "rich", "scipy", "tiktoken", "typer"}
+    names = "vn.Campaign, vn.Judge, vn.plan, vn.run, vn.judge, vn.Session"
+    script = f"import sys, venire as vn; {names}; print(sorted({heavy!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 FUNCTIONS = [name for name in vn.__all__ if inspect.isfunction(getattr(vn, name))]

@@ -21,14 +21,10 @@ import contextlib
 import json
 import logging
 import os
-import socket
 import threading
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -37,11 +33,10 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from yarl import URL
 
-from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
+from venire.live.answers import Answers
 from venire.live.sockets import listening, socket_path
 from venire.simulation.requests import app_runner, whole
-from venire.storage.read.selecting import Selected
 
 if TYPE_CHECKING:
     from venire.live.pages import Pages
@@ -50,85 +45,6 @@ SQL_AT_ONCE = 2
 HOLD_SECONDS = 60.0
 _STATUS_SECONDS = 1.0
 _PATIENCE_SECONDS = 0.5
-
-_WINDOW_SECONDS = 60.0
-"""Time window in which the pace of a run is measured."""
-
-Ask = Callable[[str, int, threading.Event], Selected]
-"""Arguments: a query, the maximum number of rows, and an event that is set when nobody waits for them any more."""
-
-
-class Pulse:
-    """Collects the counters of a run as they change, and returns them on request; `since` is the start of the run."""
-
-    def __init__(self, campaign: str, since: datetime) -> None:
-        self._run = {
-            "campaign": campaign,
-            "process": os.getpid(),
-            "host": socket.gethostname(),
-            "since": since.isoformat("T", "seconds"),
-        }
-        self._recent: deque[Statistics] = deque()
-        self._state: Callable[[], Mapping[str, Any]] | None = None
-        self._seen: Mapping[str, Any] = {}
-        self._seen_at = -_STATUS_SECONDS
-        self.ending: str | None = None
-        """How the run ended, once it has."""
-        self.page: str | None = None
-        """Where its pages are, if it serves any."""
-
-    def feed(self, now: Statistics) -> None:
-        """Record the current counters; of several within a second the last is kept."""
-        recent = self._recent
-        if len(recent) > 1 and now.elapsed - recent[-2].elapsed < 1.0:
-            recent.pop()
-        recent.append(now)
-        while now.elapsed - recent[0].elapsed > _WINDOW_SECONDS:
-            recent.popleft()
-        if self._state is not None and now.elapsed - self._seen_at >= _STATUS_SECONDS:
-            self._seen, self._seen_at = self._state(), now.elapsed
-
-    def look_at(self, state: Callable[[], Mapping[str, Any]]) -> None:
-        """From now on, read lanes and budgets once a second, in the thread that feeds the counters."""
-        self._state = state
-
-    def whole_document(self) -> dict[str, Any]:
-        """The document with the lanes and budgets of a moment ago; safe in any thread."""
-        return {**self.document(), **self._seen}
-
-    def document(self) -> dict[str, Any]:
-        """The run's process and start, the counters, calls per second, and the seconds left at this pace.
-
-        `seconds_left` is null while nothing has settled, `ending` while the run goes on, `page` where it serves none.
-        """
-        first, last = (self._recent[0], self._recent[-1]) if self._recent else (Statistics(), Statistics())
-        seconds = last.elapsed - first.elapsed
-        done = last.settled + last.failed - first.settled - first.failed
-        left = last.planned - last.settled - last.failed
-        return {
-            **self._run,
-            **asdict(last),
-            "calls_per_second": round((last.calls - first.calls) / seconds, 3) if seconds > 0 else 0.0,
-            "seconds_left": round(left * seconds / done, 1) if done > 0 else None,
-            "ending": self.ending,
-            "page": self.page,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """The sources of the server's answers; `status` and `sql` are called in threads.
-
-    Both may raise InputError, whose message is sent to the client. Inside `hold` nothing is written to the store until
-    the event that it yields is set; None if the store cannot be held.
-    """
-
-    pulse: Pulse
-    status: Callable[[], dict[str, Any]]
-    sql: Ask
-    hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None
-    pages: Callable[[], Pages] | None = None
-    """Makes the pages of the run, once another process asks for one; it may raise InputError, and takes a second."""
 
 
 @contextlib.asynccontextmanager

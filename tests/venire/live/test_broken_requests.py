@@ -18,10 +18,11 @@ import pytest
 from aiohttp import web
 
 from venire.live import server as live_server
+from venire.live.answers import Answers, Pulse
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
 from venire.live.pages import Pages
-from venire.live.server import Answers, Pulse, serve
+from venire.live.server import serve
 from venire.live.sockets import socket_path
 from venire.live.voting import Voting
 from venire.simulation import requests

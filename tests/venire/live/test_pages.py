@@ -23,12 +23,13 @@ from jinja2 import ChoiceLoader, DictLoader
 
 from tests.venire.live.serving import BASE, PATIENCE, KeptFits, guard, ready, served, visit
 from venire.arena.errors import InputError, StoreHeldError
+from venire.live.answers import Answers, Pulse
 from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.guard import DoorAddress, Guard
 from venire.live.library import Library
 from venire.live.page_maker import Live
 from venire.live.pages import Pages
-from venire.live.server import Answers, Pulse, serve
+from venire.live.server import serve
 from venire.pages.context import PageContext
 from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, environment

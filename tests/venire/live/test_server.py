@@ -19,7 +19,8 @@ import pytest
 
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, StoreError
-from venire.live.server import Answers, Pulse, serve
+from venire.live.answers import Answers, Pulse
+from venire.live.server import serve
 from venire.live.sockets import socket_path
 from venire.storage.read.selecting import Selected
 

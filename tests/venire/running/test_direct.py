@@ -119,7 +119,7 @@ def test_no_server_is_started(write_campaign: Callable[..., Path], monkeypatch: 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a server")
 
-    monkeypatch.setattr("venire.embedded.serve_in_thread", refuse)
+    monkeypatch.setattr("venire.simulation.server.serve_in_thread", refuse)
     before = threading.active_count()
     summary, _, _ = asked(write_campaign(instructions=1), direct=True)
     assert summary.progress.missing == 0

@@ -30,6 +30,15 @@ class Kept(NamedTuple):
     value: Any
 
 
+class ServedCampaign(NamedTuple):
+    """A campaign of a store that is served: `address` names it among all of them, as STORE/NUMBER."""
+
+    address: str
+    name: str
+    store: str
+    judges: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class PageContext:
     """A campaign of an open store, as a page shows it, and what of it is asked for.
@@ -38,6 +47,8 @@ class PageContext:
     `board` (by a method, of some judges, a line each, and of one category; the campaign's without) and `audit` make
     documents, and raise where these are not there yet; those at hand are None then. A page that is shown `meanwhile`
     gets an empty board for one that is under way.
+    `compared` is the document of this campaign beside another of those `served` (some judge of this one, the address of
+    the other, a judge of that), each by one judge or by all.
     `live` is the document of the run that is going on (`live.server.Pulse.whole_document`), None of a store at rest.
     `token` goes with every form that changes anything. `conversations` makes the requests of trials again from the
     record, and reads their replies by today's rules; `plan` and `forecast` are the documents of the status
@@ -58,6 +69,8 @@ class PageContext:
     forecast: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
     board: Callable[..., Mapping[str, Any]] = _absent
     board_at_hand: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
+    compared: Callable[..., Mapping[str, Any]] = _absent
+    served: Callable[[], Sequence[ServedCampaign]] = field(default=lambda: ())
     audit: Callable[[], Mapping[str, Any]] = _absent
     audit_at_hand: Callable[[], Mapping[str, Any] | None] = field(default=lambda: None)
     audit_under_way: Callable[[], bool] = field(default=lambda: False)

@@ -11,6 +11,7 @@ from venire.pages.rendering import render
 from venire.pages.views.audit import audit
 from venire.pages.views.battle import battle
 from venire.pages.views.calls import calls, search
+from venire.pages.views.compare import begin_comparison, compare
 from venire.pages.views.contestant import contestant
 from venire.pages.views.instructions import instruction, instructions
 from venire.pages.views.judges import judges
@@ -53,6 +54,7 @@ PAGES: dict[str, PageEntry] = {
         PageEntry("calls", "Calls", calls),
         PageEntry("instructions", "Instructions", instructions),
         PageEntry("audit", "Audit", audit, table=False),
+        PageEntry("compare", "Side by side", compare, begin=begin_comparison),
         PageEntry("search", "Search", search, in_menu=False, slow=True),
         PageEntry("battle", "Battle", battle, numbered=True),
         PageEntry("instruction", "Instruction", instruction, numbered=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from venire.arena.wording import few, interval_text
@@ -133,3 +134,32 @@ def pairs_asked_text(
         f"{head}: they differ from one rating a model by {spread}, which intervals take of the others too; "
         "policy balanced asks all pairs"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceWords:
+    """What the two sides of differences are called, and in which words these are told."""
+
+    first: str
+    second: str
+    some: str
+    none: str
+    all: str
+    verb: str
+    caution: str
+
+    @classmethod
+    def beside(cls, first: str, second: str) -> DifferenceWords:
+        """Of two sides of which neither was before the other."""
+        return cls(first, second, "Rated differently", "None is rated differently", "Differences", "differs", "")
+
+
+IN_TIME = DifferenceWords(
+    "before",
+    "now",
+    "Changed",
+    "None changed",
+    "Changes",
+    "changed",
+    "Judges, prompts or instructions that changed change ratings too.",
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from venire.pages.addresses import MAX_IN_ADDRESS
 from venire.pages.context import PageContext
 from venire.reports.documents.people import people_blocks
 from venire.reports.documents.sentences import MEANINGS
@@ -53,7 +54,7 @@ def judges(here: PageContext) -> dict[str, Any]:
             for one in active
         ],
         "has_ability": any(one.get("ability") is not None for one in by_name.values()),
-        "agreement": _agreement(names, agreement),
+        "agreement": _agreement(here, names, agreement),
         "people": list(people_blocks(board["diagnostics"].get("people"))),
         "peers": board["diagnostics"].get("peers"),
         "checks": [one for one in audit.get("findings", ()) if one["scope"] == "judges"],
@@ -72,8 +73,8 @@ def judges(here: PageContext) -> dict[str, Any]:
     }
 
 
-def _agreement(names: Sequence[str], rows: Sequence[JudgeAgreementRow]) -> list[Block]:
-    """How often each two judges prefer the same side."""
+def _agreement(here: PageContext, names: Sequence[str], rows: Sequence[JudgeAgreementRow]) -> list[Block]:
+    """How often each two judges prefer the same side; each cell leads to these two side by side."""
     seen = {}
     for one in rows:
         seen[one.one, one.other] = seen[one.other, one.one] = one
@@ -85,7 +86,10 @@ def _agreement(names: Sequence[str], rows: Sequence[JudgeAgreementRow]) -> list[
         if found is None or not found.battles:
             return MatrixCell("·")
         same = found.same / found.battles
-        return MatrixCell(share(same, 0), f"of {count(found.battles)}", round(10 * same))
+        words = f"{name(judge, 40)} and {name(other, 40)}: {share(same, 0)} of {count(found.battles)}"
+        short = max(len(judge), len(other)) <= MAX_IN_ADDRESS
+        address = here.links.to("compare", judge=judge, other=other) if short else ""
+        return MatrixCell(share(same, 0), f"of {count(found.battles)}", round(10 * same), address, words)
 
     heads, sides = [name(judge, 20) for judge in names], [name(judge, 24) for judge in names]
     cells = [[cell(judge, other) for other in names] for judge in names]

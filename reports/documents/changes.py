@@ -22,7 +22,7 @@ from venire.reports.board.source import VerdictSource
 from venire.reports.board.stored import choose_campaign
 from venire.reports.board.verdicts import HUMAN_ELO, Verdicts
 from venire.reports.json_values import json_values
-from venire.reports.wording import counted, estimand_text
+from venire.reports.wording import IN_TIME, DifferenceWords, counted, estimand_text
 from venire.storage.read import frames
 from venire.storage.store.opening import reading
 
@@ -42,7 +42,7 @@ def changes_section(source: VerdictSource, before: VerdictSource, method: str, o
     Raises InputError for fewer than two models in common, and as `venire.rate` and `rating_changes` do.
     """
     named = Path(str(before.paths[0])).name + ("" if before.campaign is None else f", campaign {before.campaign}")
-    return _section(read(before), read(source), f"--against {named}", method, options)
+    return differences(read(before), read(source), named, method, options, asked="--against ")
 
 
 def split_section(source: VerdictSource, part: str, method: str, options: Options) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def split_section(source: VerdictSource, part: str, method: str, options: Option
         if method == HUMAN_ELO:
             raise InputError("--split parts the verdicts of judges: rate these by another --method")
         parts = _parts_of_store(source, source.store, column, value)
-    return _section(parts[0], parts[1], f"--split {part}", method, options)
+    return differences(parts[0], parts[1], part, method, options, asked="--split ")
 
 
 def _parts_of_store(source: VerdictSource, path: Path, column: str, value: str) -> list[Verdicts]:
@@ -102,12 +102,24 @@ def _seconds(text: str) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def _section(before: Verdicts, after: Verdicts, asked: str, method: str, options: Options) -> dict[str, Any]:
-    named = asked.partition(" ")[2]
+def differences(
+    before: Verdicts,
+    after: Verdicts,
+    named: str,
+    method: str,
+    options: Options,
+    *,
+    asked: str = "",
+    words: DifferenceWords = IN_TIME,
+) -> dict[str, Any]:
+    """The same of two tables of verdicts; `named` is what the first are of, `asked` the option by which.
+
+    Raises InputError for fewer than two models in common and for ballots.
+    """
     earlier, now = (_comparisons(one, method, options) for one in (before, after))
     common = sorted(set(now.models) & set(earlier.models))
     if len(common) < 2:
-        raise InputError(f"{asked}: it has fewer than two models in common with what is reported")
+        raise InputError(f"{asked}{named}: it has fewer than two models in common with what is reported")
     instructions, known, about = None, {}, None
     try:
         found = rating_changes(earlier, now, level=options.level, seed=options.seed)
@@ -115,7 +127,7 @@ def _section(before: Verdicts, after: Verdicts, asked: str, method: str, options
         says = f"Nothing compares with {named}: {error}."
     else:
         about = _estimand(after, earlier, now, found, method)
-        says = _says(found, named, len(common), about)
+        says = _says(found, named, len(common), about, words)
         known = {row.model: json_values(row) for row in found.models}
         instructions = {"before": found.clusters[0], "now": found.clusters[1], "shared": found.shared}
     rows = [known.get(model, {"model": model} | _NOT_RATED) for model in common]
@@ -136,20 +148,20 @@ def _estimand(verdicts: Verdicts, before: Comparisons, now: Comparisons, found: 
     return estimand_text(unit, respondents, len({*before.judges, *now.judges}), crossed=found.crossed)
 
 
-def _says(found: RatingChanges, named: str, common: int, about: str) -> str:
+def _says(found: RatingChanges, named: str, common: int, about: str, words: DifferenceWords) -> str:
     changed = [row.model for row in found.models if row.changed]
-    word = f"Changed beyond chance: {few(changed)}." if changed else "None changed beyond chance."
+    word = f"{words.some} beyond chance: {few(changed)}." if changed else f"{words.none} beyond chance."
     if changed and len(found.models) == 2:
         word = "The two models moved apart beyond chance, and of two nobody can say which one did."
     shared = f"{counted(found.shared, 'instruction')} judged in both" if found.shared else "no instruction of both"
     return (
         f"{word} {counted(common, 'model')} in common with {named}, rated by Bradley-Terry on battles of these alone, "
-        f"paired by instruction ({shared}). Changes, and 'now', are beside the mean of the "
-        f"{sum(row.reference for row in found.models)} models that are not told apart by their changes. "
-        f"{100 * found.level:g}% intervals ({about}) are of one model at a time; that a model changed is said of all "
-        f"together: while most did not, the chance that any other is named is at most {100 * (1 - found.level):g}%. "
-        "Judges, prompts or instructions that changed change ratings too."
-    )
+        f"paired by instruction ({shared}). {words.all}, and '{words.second}', are beside the mean of the "
+        f"{sum(row.reference for row in found.models)} models that are not told apart by their {words.all.lower()}. "
+        f"{100 * found.level:g}% intervals ({about}) are of one model at a time; that a model {words.verb} is said "
+        f"of all together: while most did not, the chance that any other is named is at most "
+        f"{100 * (1 - found.level):g}%. {words.caution}"
+    ).rstrip()
 
 
 def _comparisons(verdicts: Verdicts, method: str, options: Options) -> Comparisons:

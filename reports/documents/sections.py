@@ -24,6 +24,7 @@ from venire.reports.sections import (
     faint,
 )
 from venire.reports.texts import clipped, name
+from venire.reports.wording import IN_TIME, DifferenceWords
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -36,7 +37,7 @@ def report_sections(document: Mapping[str, Any]) -> list[Section]:
     """The sections in the order in which a report has them; those about which there is nothing to say are left out."""
     every = (
         Section("board", "Leaderboard", list(_board(document))),
-        Section("changes", "Differences", list(_changes(document.get("changes")))),
+        Section("changes", "Differences", list(changes_blocks(document.get("changes")))),
         Section("costs", "Quality against cost", list(_costs(document["contestants"], _level(document)))),
         Section("wins", "Wins, seen and expected", list(_wins(document["board"]))),
         Section("methods", "The same verdicts by other methods", list(_methods(document["methods"]))),
@@ -135,7 +136,8 @@ def _arrows(rows: Rows) -> str:
     return "." + (" An arrow at the edge: the interval has no end on that side." if is_open else "")
 
 
-def _changes(changes: Mapping[str, Any] | None) -> Iterator[Block]:
+def changes_blocks(changes: Mapping[str, Any] | None, words: DifferenceWords = IN_TIME) -> Iterator[Block]:
+    """Each model by both of two sides, with its difference and what is said of all of them."""
     if not changes:
         return
     rows = changes["models"]
@@ -143,13 +145,13 @@ def _changes(changes: Mapping[str, Any] | None) -> Iterator[Block]:
     yield TextTable(
         [
             Column("model", [_name(row["model"]) for row in rows]),
-            Column("before", [elo(row["before"]) for row in rows]),
-            Column("now", [elo(row["now"]) for row in rows]),
+            Column(words.first, [elo(row["before"]) for row in rows]),
+            Column(words.second, [elo(row["now"]) for row in rows]),
             Column("difference", ["–" if row["change"] is None else f"{row['change']:+.0f}" for row in rows]),
             Column("interval", _ends(rows, write="+.0f")),
-            Column("", ["changed" if row["changed"] else "" for row in rows]),
+            Column("", [words.verb if row["changed"] else "" for row in rows]),
         ],
-        label="Changes",
+        label=words.all,
     )
 
 

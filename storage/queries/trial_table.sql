@@ -131,6 +131,12 @@ select a.rowid, a.trial, a.step, a.number, position($text in lower(a.text)) > 0 
   from attempt a where a.rowid >= $low and a.rowid < $high and a.fault = 0 and (contains(lower(a.text), $text) or contains(lower(coalesce(a.reasoning, '')), $text))
   and a.trial in (select c.trial from memory.main.{table} c where {where}) order by a.rowid desc limit $limit;
 
+-- name: first_trials
+-- The first trial of each of some battles, given by the names of their instruction and models.
+select w.instruction, w.model_a, w.model_b, min(c.trial) from (select unnest($instructions::varchar[]) instruction, unnest($models_a::varchar[]) model_a, unnest($models_b::varchar[]) model_b) w
+  join instruction i on i.external_id = w.instruction join model a on a.name = w.model_a join model b on b.name = w.model_b
+  join memory.main.{table} c on c.instruction = i.id and c.model_a = a.id and c.model_b = b.id group by all;
+
 -- name: trial_table_names
 select c.trial, j.name, a.name, b.name from memory.main.{table} c left join campaign_judge j on j.campaign = $campaign and j.respondent = c.respondent
   left join model a on a.id = c.model_a left join model b on b.id = c.model_b where list_contains($trials::bigint[], c.trial);

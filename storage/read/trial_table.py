@@ -502,6 +502,12 @@ class TrialTable:
             high = hits[-1].row if len(hits) >= limit else low
         return SearchPart(tuple(hits), high or None, rows - high, rows)
 
+    def first_trials(self, battles: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], int]:
+        """The first trial of each battle, which is given by the names of its instruction, of A and of B."""
+        instructions, models_a, models_b = map(list, zip(*battles, strict=True)) if battles else ([], [], [])
+        rows = self._run("first_trials", instructions=instructions, models_a=models_a, models_b=models_b)
+        return {(instruction, a, b): trial for instruction, a, b, trial in rows}
+
     def names(self, trials: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
         """Judge and models of some trials."""
         rows = self._run("trial_table_names", trials=list(trials), campaign=self.campaign)

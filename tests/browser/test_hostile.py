@@ -22,6 +22,7 @@ from tests.browser.conftest import Visit
 from tests.browser.serving import PAGES, aside, opened, rows, serving
 from venire.configs.loading import load_campaign
 from venire.orchestrator.recording.ending import Ending
+from venire.pages import registry
 from venire.session import Session
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.delimited import restored
@@ -267,7 +268,7 @@ class Calm:
         for one in ("h1", "header nav"):
             expect(page.locator(one).first).to_be_visible()
         assert page.locator("h1").count() == 1
-        assert page.locator("header nav a").count() == 6
+        assert page.locator("header nav a").count() == len(registry.MENU["pages"])
         assert page.locator("body > *").evaluate_all("all => all.map(one => one.localName)") == [
             "a", "header", "p", "main", "footer",
         ]  # fmt: skip

@@ -17,6 +17,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.serving import NUMBERED, PAGES, ask, demo, opened, rows, serving, settled, there
+from venire.pages import registry
 
 
 @dataclass(frozen=True)
@@ -436,7 +437,7 @@ def test_every_page_fits_is_accessible_and_asks_nobody_else(visit: Visit, served
 def test_every_page_works_without_the_script(visit: Visit, served: Served, kind: str) -> None:
     page = opened(visit, served.at(every_page(served)[kind]), 390, java_script_enabled=False)
     expect(page.locator("h1")).to_be_visible()
-    assert page.locator("header nav a").count() == 6
+    assert page.locator("header nav a").count() == len(registry.MENU["pages"])
     visit.no_overflow(page)
     visit.assert_quiet()
 
@@ -445,7 +446,7 @@ def test_the_first_page_leads_to_the_overview_and_from_there_to_all(visit: Visit
     page = visit.open(served.base.partition("/s/")[0])
     assert page.url == served.at("overview")
     assert page.locator("#settled").get_attribute("data-count") == "960"
-    for words in ("Leaderboard", "Judges", "Calls", "Instructions", "Audit", "Overview"):
+    for words in (*list(registry.MENU["pages"].values())[1:], "Overview"):
         page.get_by_role("navigation", name="Pages").get_by_role("link", name=words).click()
         there(page)
         expect(page.locator("header nav [aria-current]")).to_have_text(words)

@@ -11,9 +11,10 @@ import multiprocessing
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
@@ -44,8 +45,8 @@ _NICE = 5
 class Work:
     """A document to be made: `read` brings what it is made of, `compute` makes it, `name` is for its key.
 
-    `read` is called with an open store, a campaign of it and the `choice`, `compute` with the tuple that `read`
-    returns; both are functions of a module, which a process can be sent.
+    `read` is called with an open store and a campaign of it (of each source) and with the `choice`, `compute` with the
+    tuple that `read` returns; both are functions of a module, which a process can be sent.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class FitSource:
-    """Where a fit reads: a campaign of a store that is open here, kept open by `holding`.
+    """Where a fit reads: a campaign of a store that is open here, kept open by `holding`; and what is held `beside` it.
 
     A store at rest is read by the process that computes as well, which then has the memory of it; the store of a run
     can be read by its own process alone.
@@ -65,6 +66,12 @@ class FitSource:
     store: Store
     campaign: CampaignRow
     holding: Callable[[], AbstractContextManager[Any]]
+    beside: FitSource | None = None
+
+    @property
+    def every(self) -> tuple[FitSource, ...]:
+        """This one and what is held beside it."""
+        return (self,) if self.beside is None else (self, *self.beside.every)
 
 
 class _Worker:
@@ -124,12 +131,13 @@ class Fit:
             if self._cancelled.is_set():
                 self.error = "it was stopped"
                 return True
-            if source.store.is_only_read:
-                with source.holding() as store:  # the one that was open may have been closed and opened again
-                    worker.pipe.send((work, _At.of(store, source.campaign)))
+            with ExitStack() as held:
+                # the store that was open may have been closed and opened again
+                sources = [(held.enter_context(one.holding()) or one.store, one.campaign) for one in source.every]
+                if all(store.is_only_read for store, _ in sources):
+                    worker.pipe.send((work, [_At.of(*one) for one in sources]))
                     return self._take(worker)
-            with source.holding():
-                found = work.read(source.store, source.campaign, *work.choice)
+                found = work.read(*chain.from_iterable(sources), *work.choice)
             self.stage = _FITTING
             worker.pipe.send((work, found))
             del found
@@ -180,13 +188,24 @@ class _At(NamedTuple):
         assert store.scratch is not None, "a store at rest has one"
         return cls(store.path.resolve(), store.constant, Path(store.scratch.name), campaign)
 
-    def read(self, work: Work) -> tuple[Any, ...]:
-        """What a document is made of. Raises InputError where another store is there by now."""
+    @contextmanager
+    def opened(self) -> Iterator[Store]:
+        """The store. Raises InputError where another one is there by now."""
         with open_unchanged(self.path, scratch=self.scratch) as store:
             if store.constant != self.constant:
                 raise InputError(f"the store {self.path} was replaced while it was looked at")
             store.limit_memory(_MEMORY)
-            return work.read(store, self.campaign, *work.choice)
+            yield store
+
+
+def _read(places: Sequence[_At], work: Work) -> tuple[Any, ...]:
+    """What a document is made of; a store named twice is opened once. Raises InputError as `_At.opened` does."""
+    stores: dict[Path, Store] = {}
+    with ExitStack() as opened:
+        for one in places:
+            if one.path not in stores:
+                stores[one.path] = opened.enter_context(one.opened())
+        return work.read(*chain.from_iterable((stores[one.path], one.campaign) for one in places), *work.choice)
 
 
 def _compute(pipe: Connection) -> None:
@@ -201,8 +220,8 @@ def _compute(pipe: Connection) -> None:
     while True:
         try:
             work, found = pipe.recv()
-            if isinstance(found, _At):
-                found = found.read(work)
+            if isinstance(found, list):
+                found = _read(found, work)
                 pipe.send(("stage", _FITTING))
             elif not is_nice:  # it is of a run, which has the first right to the machine
                 with suppress(OSError):
@@ -231,11 +250,11 @@ class Fits:
         self._free: list[_Worker] = []
         self._threads: list[threading.Thread] = []
         self._closed = False
-        self._known: OrderedDict[tuple[Any, ...], tuple[int, Fit]] = OrderedDict()
+        self._known: OrderedDict[tuple[Any, ...], tuple[tuple[int, ...], Fit]] = OrderedDict()
 
     def get(self, key: tuple[Any, ...], source: FitSource, work: Work, *, patience: float = 30.0) -> Fit:
         """The fit of a key: the one that is there or under way, else begun now."""
-        batch = source.store.batch
+        batch = tuple(one.store.batch for one in source.every)
         with self._door:
             there, before = self._known.get(key), None
             if there is not None:

@@ -12,11 +12,12 @@ from typing import Any
 from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.live.fits import Fit, Fits, FitSource, Work
 from venire.live.library import Library, NotYetError, ReplacedError, ServedStore
-from venire.pages.context import PageContext
+from venire.pages.context import PageContext, ServedCampaign
 from venire.pages.registry import MENU, PageEntry
 from venire.pages.rendering import render
 from venire.pages.views.annotation import voting_page
 from venire.reports.documents.boards import audit_document, board_document, read_for_audit, read_for_board
+from venire.reports.documents.side_by_side import comparison_document, read_for_comparison
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
@@ -148,6 +149,8 @@ class PageMaker:
                 query=query,
                 board=partial(self._board, here),
                 board_at_hand=lambda: self._known(here, self._work()),
+                compared=partial(self._compared, here),
+                served=self._served,
                 audit=partial(self._fit, here, "The audit", _AUDIT),
                 audit_at_hand=partial(self._audit_at_hand, here),
                 audit_under_way=lambda: self.fits.is_under_way(_key(here, _AUDIT)),
@@ -172,10 +175,32 @@ class PageMaker:
     def _board(self, here: PageContext, *choice: str) -> Mapping[str, Any]:
         return self._fit(here, "The board", self._work(*choice))
 
-    def _fit(self, here: PageContext, what: str, work: Work) -> Mapping[str, Any]:
+    def _compared(self, here: PageContext, judge: str, address: str, other_judge: str) -> Mapping[str, Any]:
+        """The comparison with another campaign. Raises InputError for one that is not served."""
+        slug, _, number = address.partition("/")
+        served = self.library.find(slug)
+        with served.store() as store:
+            campaign = next((one for one in frames.campaigns(store) if str(one.id) == number), None)
+            if campaign is None:
+                raise InputError(f"the store {served.path} has no campaign number {number[:9]}")
+            beside = FitSource(store, campaign, served.store)
+            work = Work("comparison", read_for_comparison, comparison_document, (judge, address, other_judge))
+            return self._fit(here, "The comparison", work, beside)
+
+    def _served(self) -> tuple[ServedCampaign, ...]:
+        """The campaigns of all stores that can be opened."""
+        found: list[ServedCampaign] = []
+        for served in self.library.stores.values():
+            with contextlib.suppress(VenireError), served.store() as store:
+                for one in frames.campaigns(store):
+                    judges = tuple(judge.name for judge in frames.judges(store, one.id))
+                    found.append(ServedCampaign(f"{served.slug}/{one.id}", one.name, served.path.name, judges))
+        return tuple(found)
+
+    def _fit(self, here: PageContext, what: str, work: Work, beside: FitSource | None = None) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
         patience = 30.0 if here.live is not None else 0.0
-        source = FitSource(here.store, here.campaign, here.holding)
+        source = FitSource(here.store, here.campaign, here.holding, beside)
         fit = self.fits.get(_key(here, work), source, work, patience=patience)
         if not fit.done.is_set():
             raise WaitingError(here, what, fit, json.dumps(_key(here, work)[2:]))

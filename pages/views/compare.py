@@ -89,13 +89,7 @@ def _called(one: ServedCampaign, own: str, campaigns: Sequence[ServedCampaign]) 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {
-            "name": name(row["model"], 30),
-            "value": row["change"],
-            "lo": row["lo"],
-            "hi": row["hi"],
-            "written": f"{row['change']:+.0f}",
-        }
+        {"name": name(row["model"], 30), "value": row["change"], "lo": row["lo"], "hi": row["hi"]}
         for row in rows
         if row["change"] is not None
     ]

@@ -11,8 +11,9 @@ import typer
 from venire.arena import registry
 from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
-from venire.cli.help import exported_names, names_of
+from venire.cli.help import METHOD, exported_names, names_of
 from venire.cli.options import JSON, RAW, STORE, with_options
+from venire.cli.verdict_options import RatingOptions
 
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.entry import ExportOptions
@@ -96,9 +97,10 @@ def export(
         None,
         "--method",
         autocompletion=names_of(registry.METHODS),
-        rich_help_panel=_OF_OTHERS,
-        help="ratings, dataset: how models are rated; default as `venire rate`.",
+        rich_help_panel=METHOD,
+        help="ratings, dataset: how models are rated; default as `venire rate`, as are the options below.",
     ),
+    rating: RatingOptions,
     raw: bool = RAW,
     force: bool = typer.Option(False, "--force", help="Replace what is there already."),
     as_json: bool = JSON,
@@ -122,16 +124,16 @@ def export(
     tools = [one for one in what if one in with_writers()]
     if tools and len(what) > 1:
         raise InputError(f"{tools[0]} has files of its own: export it by itself")
-    if method is not None and not {RATINGS, "dataset"} & set(what):
-        raise InputError("--method is for ratings and dataset: leave it out")
+    if not {RATINGS, "dataset"} & set(what):
+        _refuse_to_rate(method, rating)
     ratings: list[dict[str, Any]] = []
     if RATINGS in what:
-        ratings = _ratings(store, campaign, method)
+        ratings = _ratings(store, campaign, method, rating)
     if tools:
         if form is not None:
             raise InputError(f"--format is for tables; {tools[0]} has files of its own: leave it out")
         if tools[0] == "dataset":
-            ratings = _ratings_if_any(store, campaign, method)
+            ratings = _ratings_if_any(store, campaign, method, rating)
         made = export_format(
             store, out, tools[0], campaign=campaign, options=chosen.options(ratings), force=force, raw=raw
         )
@@ -145,21 +147,35 @@ def export(
             typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e3:,.0f} kB")
 
 
-def _ratings(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:
-    """The rows of the board, each with the method and the origin of its verdicts."""
-    from venire.reports.board.rate import rate
+def _refuse_to_rate(method: str | None, rating: RatingOptions) -> None:
+    """Raises InputError for an option of ratings that was given, where none are written."""
+    from venire.ratings.inference.options import option_flag
 
-    board = rate(store, campaign=campaign, method=method)
+    plain = RatingOptions()
+    given = [option_flag(name) for name in vars(plain) if getattr(rating, name) != getattr(plain, name)]
+    if method is not None or given:
+        first = "--method" if method is not None else given[0]
+        raise InputError(f"{first} is for ratings and dataset: leave it out")
+
+
+def _ratings(store: Path, campaign: str | None, method: str | None, rating: RatingOptions) -> list[dict[str, Any]]:
+    """The rows of the board, each with the method and the origin of its verdicts."""
+    from venire.reports.board.source import VerdictSource
+
+    verdicts, options = rating.read(VerdictSource((store,), campaign))
+    board = verdicts.board(method, options)
     more = {"method": board.method, "level": board.diagnostics.level, "verdicts": board.verdicts}
     return [{**row, **more} for row in board.rows()]
 
 
-def _ratings_if_any(store: Path, campaign: str | None, method: str | None) -> list[dict[str, Any]]:
+def _ratings_if_any(
+    store: Path, campaign: str | None, method: str | None, rating: RatingOptions
+) -> list[dict[str, Any]]:
     """The same for a dataset, which can do without: the reason is then reported."""
     try:
-        return _ratings(store, campaign, method)
+        return _ratings(store, campaign, method, rating)
     except InputError as error:
-        if method is not None:
+        if method is not None or rating != RatingOptions():
             raise
         typer.echo(f"written without ratings: {error}", err=True)
         return []

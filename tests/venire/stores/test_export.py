@@ -179,6 +179,11 @@ def test_ratings_are_those_of_the_board_to_the_last_digit(venire: Venire, store:
     ]
     assert {(row["method"], row["verdicts"]) for row in found} == {("bradley-terry", "simulated")}
     assert venire("export", store, "ratings", "--method", "kemeny", "-o", store.parent / "k.jsonl").code == 0
+    words = ("--level", "0.8", "--pairs", "given", "-o", store.parent / "l.csv")
+    assert venire("export", store, "ratings", *words).code == 0
+    narrower = product.rate(store, options=product.Options(level=0.8, pairs="given"))
+    with (store.parent / "l.csv").open(encoding="utf-8", newline="") as file:
+        assert [float(row["lo"]) for row in csv.DictReader(file)] == [row.lo for row in narrower.models]
 
 
 def test_a_leaderboard_has_alpaca_eval_s_columns_and_counts_each_instruction_once(venire: Venire, store: Path) -> None:
@@ -275,6 +280,7 @@ def test_a_dataset_has_a_card_that_says_where_its_verdicts_are_from(venire: Veni
         (("alpaca-eval", "--baseline", "eel", "-o", "l.csv"), "no verdict is of the model 'eel'"),
         (("ratings", "battles", "--keep", "every", "-o", "x"), "tables do not take --keep"),
         (("battles", "--method", "elo", "-o", "b.csv"), "--method is for ratings and dataset"),
+        (("battles", "--bootstrap", "20", "-o", "b.csv"), "--bootstrap is for ratings and dataset"),
     ],
 )
 def test_what_cannot_be_written_is_said_and_leaves_no_file(

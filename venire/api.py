@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
@@ -48,7 +48,7 @@ class CampaignPlan:
     judges: tuple[JudgeForecast, ...]
     """The remaining work by judge; its money fields are in nano-dollars."""
     warnings: tuple[str, ...]
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = field(repr=False)
     """The full plan, as `venire plan --json` prints it."""
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.registry import PROVIDERS
 from venire.configs.loading import resolve
+from venire.judges.providers.vendors import Vendor, VendorHome
 
 VENDORS = {name: (one, by) for by, entry in PROVIDERS.items() for name, one in entry.vendors.items() if one.home}
 
@@ -99,3 +101,18 @@ def test_names_of_parts_are_understood_as_python_would_spell_them() -> None:
         return resolve(vn.Campaign(name="c", plan=vn.Plan(policy=policy, battles=10), judges=[judge])).settings
 
     assert settings("Near_Tie", "two_stage", "Anthropic") == settings("near-tie", "two-stage", "anthropic")
+
+
+def test_a_provider_of_a_package_brings_short_names_of_its_own(load: Callable[[str], CampaignSettings]) -> None:
+    home = VendorHome("https://llm.acme.example/v1", "ACME_KEY", "https://acme.example/keys")
+    PROVIDERS.register("acme-wire", replace(PROVIDERS["openai"], vendors={"acme": Vendor("", "", home=home)}))
+    try:
+        (route,) = load('[[judge]]\nmodel = "acme:big/1"\n').judges[0].lane.routes
+    finally:
+        PROVIDERS.unregister("acme-wire")
+    assert (route.provider, route.base_url, route.key_variable, route.model) == (
+        "acme-wire",
+        home.base_url,
+        "ACME_KEY",
+        "big/1",
+    )

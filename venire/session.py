@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import REPLICAS, CampaignSettings, JudgeSettings
@@ -75,7 +75,8 @@ class Session:
 
     Nothing is opened or written before `with` is entered. The constructor raises InputError for errors in the campaign
     itself. Entering raises it for errors in data, plan or store, and for a file that changed after calls were
-    made, unless `amend` is true. A store that was created for a refused campaign is removed again. `steering` replaces
+    made, unless `amend` is true; with "tables" a plan is also made anew where its tables hold more than they did, as it
+    is where contestants have written. A store that was created for a refused campaign is removed again. `steering` replaces
     ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
     before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `shard`: only a part of
     the plan is asked, into a store of its own, with what was taken over from others. `crew`: actors of a Ray cluster
@@ -102,7 +103,7 @@ class Session:
         self,
         campaign: CampaignSettings | Campaign | Path | str,
         *,
-        amend: bool = False,
+        amend: bool | Literal["tables"] = False,
         clock: Clock | None = None,
         steering: Steering | None = None,
         estimates: Estimates | None = None,
@@ -127,10 +128,10 @@ class Session:
         self.batch_prices = {judge.name: batch_price(judge, self.prices[judge.name]) for judge in campaign.judges}
         batched = {judge.name for judge in campaign.judges if judge.lane.batch is not None}
         self._asked_at = {name: (self.batch_prices if name in batched else self.prices)[name] for name in self.prices}
-        self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
+        self._amend, self._steering, self._estimates, self._spends = bool(amend), steering, estimates, spends
         self._held = contextlib.ExitStack()
         """Locks of shards that are asked here and have no store beside."""
-        self._given = given
+        self._given, self._tables_grow = given, amend == "tables"
         respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
@@ -168,6 +169,7 @@ class Session:
                 estimates=self._estimates,
                 spends=self._spends,
                 battles=self._battles,
+                tables_grow=self._tables_grow,
             )
             if self.takeover is not None:
                 mine = self.takeover.trials(self.store, self.planned.id)

@@ -33,13 +33,14 @@ def plan_stays(store: Store, known: KnownCampaign) -> bool:
     return stored.settings == known.settings.settings or _goes_on(store, known, stored)
 
 
-def may_have_grown(known: KnownCampaign, *, amend: bool) -> bool:
+def may_have_grown(known: KnownCampaign, *, amend: bool, tables: bool = False) -> bool:
     """Whether a plan that stays is made anew where the campaign's own contestants have written since.
 
-    So it is as long as no judge was asked, and with `amend`.
+    So it is as long as no judge was asked, and with `amend`; with `tables` also where its tables have grown.
     """
     campaign, called = known.settings, known.stored is not None and known.stored.calls > 0
-    return bool(campaign.contestants or campaign.editors) and not campaign.writes and (amend or not called)
+    grows = tables or bool(campaign.contestants or campaign.editors)
+    return grows and not campaign.writes and (amend or not called)
 
 
 def has_grown(store: Store, known: KnownCampaign, now: RoundDesign) -> bool:

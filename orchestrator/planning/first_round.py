@@ -98,9 +98,19 @@ def _battles(inputs: PlanInputs, drawn: tuple[str, ...], funds: Funds) -> RoundD
     picks = POLICIES[phase.policy].choose(state, phase, campaign.plan.round_size(phase), rng)
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
+    picks = _judged_first(space, picks)
     count, _ = payable_battles(space, picks, campaign.pair_judges, funds)
     design = battle_design(picks[: max(1, count)], models.elo, space.instructions, models.names, phase.name)
     return replace(design, left_out=models.left_out)
+
+
+def _judged_first(space: DesignSpace, picks: Sequence[Pick]) -> list[Pick]:
+    """The battles chosen, those that an earlier plan had judged first: else a budget may not reach what it paid for."""
+    battles = space.battles(picks)
+    left = np.zeros(len(picks))
+    for cost in space.inputs.costs:
+        left += space.left(cost, battles)
+    return [picks[row] for row in np.argsort(left, kind="stable").tolist()]
 
 
 def _matchups(phase: PhaseSettings, state: PlanState, rng: np.random.Generator) -> list[Pick]:

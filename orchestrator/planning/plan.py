@@ -33,15 +33,19 @@ def plan(
     estimates: Estimates | None = None,
     spends: bool = False,
     battles: Sequence[Pick] | None = None,
+    tables_grow: bool = False,
 ) -> tuple[PlannedCampaign, Rounds | None]:
     """Plan what a campaign asks now, and who plans its rounds; None where the first round is all.
 
     The plan in force stays where it may, else the first round is written; where all of that is judged already, the next
     round too. `prices` are by judge name, `steering` makes of the plan what reads its verdicts between two rounds,
     `estimates` is what is known of the models beforehand. With `spends`, budgets that cover nothing are refused. What
-    is planned is `battles`, where they are given. Raises InputError for whatever makes a plan impossible.
+    is planned is `battles`, where they are given. `tables_grow`: see `may_have_grown`. Raises InputError for
+    whatever makes a plan impossible.
     """
-    planned = plan_campaign(store, campaign, amend=amend, prices=prices, estimates=estimates, battles=battles)
+    planned = plan_campaign(
+        store, campaign, amend=amend, prices=prices, estimates=estimates, battles=battles, tables_grow=tables_grow
+    )
     if spends:
         refuse_uncovered(store, plans.known_campaign(store, campaign, respondents(campaign)), planned, prices)
     if campaign.asks_contestants:
@@ -64,6 +68,7 @@ def plan_campaign(
     prices: Mapping[str, TokenPrice] | None = None,
     estimates: Estimates | None = None,
     battles: Sequence[Pick] | None = None,
+    tables_grow: bool = False,
 ) -> PlannedCampaign:
     """Register a campaign and write the first round of its plan, unless its plan in force stays (`plan_stays`).
 
@@ -71,7 +76,8 @@ def plan_campaign(
     in force. Raises InputError for whatever makes a plan impossible; nothing is planned then.
     """
     known = plans.known_campaign(store, campaign, respondents(campaign))
-    made = _new_plan(store, known, prices or {}, estimates, battles, amend=amend)
+    grows = may_have_grown(known, amend=amend, tables=tables_grow)
+    made = _new_plan(store, known, prices or {}, estimates, battles, grows=grows)
     if made is None:
         refuse_other_prompts(store, known)
     number, numbers = plans.register(store, campaign, known.judges, _prompts(known.judges), plan_stays=made is None)
@@ -93,11 +99,11 @@ def _new_plan(
     estimates: Estimates | None,
     battles: Sequence[Pick] | None,
     *,
-    amend: bool,
+    grows: bool,
 ) -> tuple[PlanInputs, RoundDesign] | None:
     """The first round of a new plan, with what it is made from; None where the plan in force stays."""
     stays = battles is None and plan_stays(store, known)
-    if stays and not may_have_grown(known, amend=amend):
+    if stays and not grows:
         return None
     funds = read_funds(store, known, prices)
     inputs = read_inputs(store, known, funds, estimates=estimates, battles=battles)

@@ -88,7 +88,7 @@ def judge(
     for sentence in made.changes:
         screen.print(plain(sentence))
     campaign = load_campaign(made.campaign)
-    with Session(campaign, amend=True, spends=True) as session:
+    with Session(campaign, amend="tables", spends=True) as session:
         forecast = session.forecast()
         if session.asks_more:
             show_short_plan(screen, session, forecast, plan_intervals(session, forecast))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -164,3 +165,190 @@ def test_a_rehearsal_does_not_shrink_what_follows(
     assert venire("judge", table, "--judge", "simulated", "--yes").code == 0
     asked = venire("judge", table, "--judge", "openai:gpt-4.1-mini")
     assert "battles:  12, every pair on every prompt" in asked.err
+
+
+@pytest.fixture
+def rehearse(venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Writes rows of answers and rehearses their judging."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(rows: Rows, *more: str) -> Any:
+        (tmp_path / "answers.csv").write_text(
+            delimited([["prompt", "model", "response"], *map(list, rows)]), encoding="utf-8"
+        )
+        return venire("judge", "answers.csv", "--judge", "simulated", "--yes", *more)
+
+    return run
+
+
+def verdicts(folder: Path) -> int:
+    with duckdb.connect(str(folder / "rehearsal.duckdb"), read_only=True) as store:
+        return len(store.sql("from settled").fetchall())
+
+
+def test_a_longer_table_is_judged_as_far_as_it_is_new(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    assert rehearse(answers()).code == 0
+    assert verdicts(tmp_path / "answers.venire") == 4 * 3 * 2
+    whole = [(prompt, model) for prompt in (*PROMPTS, "One more?") for model in ("new", *MODELS)]
+    more = [(prompt, model, f"{model} says {prompt}") for prompt, model in whole]
+    rows = {(prompt, model): (prompt, model, text) for prompt, model, text in (*more, *answers())}
+    again = rehearse(list(rows.values()))
+    assert again.code == 0
+    assert "models new in the table: new" in again.err
+    assert "1 prompt new in the table" in again.err
+    assert "battles:  30, every pair on every prompt; 40% of them are judged" in again.err
+    assert verdicts(tmp_path / "answers.venire") == 5 * 6 * 2
+
+
+def test_a_budget_keeps_what_it_paid_for_when_a_table_grows(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "answers.venire" / "rehearsal.toml"
+    assert rehearse(answers()[:6]).code == 0  # one battle a pair and prompt: 6 of 2 prompts
+    file.write_text(file.read_text(encoding="utf-8") + "\n[budget]\ncalls = 36\n", encoding="utf-8")
+    grown = rehearse([*answers(), *((prompt, "new", f"New: {prompt}") for prompt in PROMPTS)])
+    assert "battles:  9 of 24, as many as the budget pays for; 67% of them are judged" in grown.err
+
+
+def test_a_model_that_is_gone_is_compared_no_more(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    assert rehearse(answers()).code == 0
+    left = rehearse([row for row in answers() if row[1] != "llama 3.3"])
+    assert left.code == 0
+    assert "models gone from the table: llama 3.3" in left.err
+    assert "models:   2 (claude-haiku-4-5, gpt-4.1)" in left.err + rehearse(answers(), "--judge", "simulated:bard").err
+
+
+def test_a_changed_answer_is_refused_and_the_way_out_works(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    assert rehearse(answers()).code == 0
+    before = (tmp_path / "answers.venire" / "completions.csv").read_text(encoding="utf-8")
+    changed = [*answers()[:-1], (PROMPTS[-1], MODELS[-1], "Something else.")]
+    refused = rehearse(changed)
+    assert refused.code == 2
+    assert "1 answer of 'llama 3.3' changed" in refused.err
+    assert (tmp_path / "answers.venire" / "completions.csv").read_text(encoding="utf-8") == before
+    assert "-o answers-2.venire" in refused.err
+    assert rehearse(changed, "-o", "answers-2.venire").code == 0
+
+
+def test_a_further_judge_is_added_and_what_people_wrote_stays(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    assert rehearse(answers()).code == 0
+    file = tmp_path / "answers.venire" / "rehearsal.toml"
+    own = file.read_text(encoding="utf-8").replace("battles = 12", "battles = 6") + "concurrency = 3\n# mine\n"
+    file.write_text(own, encoding="utf-8")
+    done = rehearse(answers(), "--judge", "simulated:claude-3-opus")
+    assert done.code == 0
+    assert "judge simulated:claude-3-opus is new" in done.err
+    assert file.read_text(encoding="utf-8").startswith(own)
+    assert "by 2 judges" in done.out
+
+
+def test_what_is_spent_is_raised_by_the_same_command(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    words = ("judge", write("wide", tmp_path, monkeypatch), "--judge", "openai:gpt-4.1-mini")
+    few = venire(*words, "--budget", "0.01")
+    assert "of 12, as many as the budget pays for" in few.err
+    assert "in all, never more than $0.0100" in few.err
+    assert "--yes" in few.err
+    more = venire(*words, "--budget", "5")
+    assert "budget: $5" in more.err
+    assert "battles:  12, every pair on every prompt" in more.err
+
+
+def test_a_missing_key_says_its_variable_and_where_to_get_one(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    done = venire("judge", write("wide", tmp_path, monkeypatch), "--judge", "anthropic:claude-haiku-4-5", "--yes")
+    assert done.code == 2
+    assert "ANTHROPIC_API_KEY" in done.err
+    assert "Get a key at https://" in done.err
+
+
+def test_init_writes_what_judge_does_and_run_runs_it(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = write("long", tmp_path, monkeypatch)
+    assert venire("init", "mine", "--from", table, "--judge", "simulated").code == 0
+    assert not list((tmp_path / "mine").glob("*.duckdb"))
+    assert venire("run", "mine/rehearsal.toml", "--yes").code == 0
+    assert venire("judge", table, "--judge", "simulated", "--yes").code == 0
+    for name in ("rehearsal.toml", "instructions.csv", "completions.csv"):
+        assert (tmp_path / "mine" / name).read_bytes() == (tmp_path / "answers.venire" / name).read_bytes()
+    again = venire("init", "mine", "--from", table)
+    assert again.code == 2
+    assert "rehearsal.toml is there already" in again.err
+
+
+BAD: dict[str, tuple[str, str, str]] = {
+    "one model": ("a.csv", "prompt,model,response\np,a,x\nq,a,y\n", "add the answers of another model"),
+    "no model": ("a.csv", "prompt,response\np,x\nq,y\n", "add a column model"),
+    "two answers": ("a.csv", "prompt,model,response\np,a,x\np,b,y\np,a,z\n", "row 3: another answer of 'a'.*row 1"),
+    "no common prompt": ("a.csv", "prompt,model,response\np,a,x\nq,b,y\n", "no prompt has an answer of every model"),
+    "no prompt": ("a.csv", "prompt,model,response\np,a,x\n,b,y\n", 'row 2: "prompt" is empty'),
+    "no answer": ("a.csv", "prompt,a,b\np,,\n", "holds no answer"),
+    "no rows": ("a.csv", "prompt,model,response\n", "the table has no rows"),
+    "nothing": ("a.csv", "", "a header and rows are needed"),
+    "verdicts": ("a.csv", "model_a,model_b,winner\na,b,model_a\n", "venire rate a.csv"),
+    "other columns": ("a.csv", "foo,bar\n1,2\n", "--map instruction=COLUMN"),
+    "no JSON": ("a.jsonl", '{"prompt": "p"}\n{oops\n', "line 2: no JSON"),
+    "no table": ("a.xml", "<a/>", "accepted: .parquet, .csv"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_table_that_cannot_be_judged_is_a_sentence_with_a_remedy(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, text, said = BAD[kind]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    done = venire("judge", name, "--judge", "simulated", "--yes")
+    assert (done.code, done.out) == (2, "")
+    assert re.search(rf"^venire: {re.escape(name)}: .*{said}", done.err, re.MULTILINE), done.err
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.csv"], "none.csv: no such file"),
+        (["some/*.csv"], r"some/\*.csv: no file has such a name"),
+        (["https://example.org/a.csv"], "curl -fsSL https://example.org/a.csv | venire"),
+        (["."], 'a folder.*"./\\*.csv"'),
+        (["a.csv", "--judge", "openai:gpt-4o"], "not put on one board with real ones"),
+        (["a.csv", "--judge", "simulated:nobody"], "claude-3-opus"),
+        (["a.csv", "--protocol", "tree-stage"], "two-stage"),
+        (["a.csv", "--budget", "much"], "such as 2 or 0.50"),
+        (["a.csv", "--map", "prompt=x"], "instruction, model, completion"),
+    ],
+)
+def test_words_that_cannot_be_meant_are_a_sentence(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("prompt,a,b\np,x,y\n", encoding="utf-8")
+    done = venire("judge", *words, "--judge", "simulated")
+    assert done.code == 2
+    assert re.search(said, done.err), done.err
+    assert not list(tmp_path.glob("*.venire"))
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("opnai:gpt-4o", "did you mean openai:gpt-4o"),
+        ("openai:gpt4.1-mini", "did you mean openai:gpt-4.1-mini"),
+        ("nobody", "write its vendor before it"),
+    ],
+)
+def test_a_judge_that_is_mistyped_is_a_sentence_and_leaves_nothing(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = venire("judge", write("long", tmp_path, monkeypatch), "--judge", judge)
+    assert done.code == 2
+    assert said in done.err
+    assert not list(tmp_path.glob("*.venire"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +24,7 @@ from venire.endpoints import (
     open_routes,
     read_secrets,
 )
-from venire.live.answers import Answers, Pulse
+from venire.live.answers import Pulse, stored_answers
 from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.local import LocalEngine
@@ -38,17 +37,12 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.run_setup import Polling, RunSetup, say_nothing
-from venire.status import status_document
-from venire.storage.read.selecting import MAX_ROWS, Selected, select
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from venire.live.guard import Guard
     from venire.live.pages import Pages
     from venire.orchestrator.engines.remote import Crew, RemoteEngine
-
-_SQL_MEMORY = 256 << 20
-"""A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
 
 
 class HostKeywords(TypedDict, total=False):
@@ -123,6 +117,8 @@ class CampaignRun:
     lasting: str
     wishes: RunWishes
     host: RunHost
+    listens: Callable[[], None]
+    """Called before it listens beside the store: whoever answers there until then is to end."""
     _stops: list[Callable[[], None]] = field(default_factory=list)
     """Stop the run gently, from any thread; empty until it has begun."""
 
@@ -216,7 +212,8 @@ class CampaignRun:
 
         guard = self.host.guard
         pages = None if guard is None else self._pages(guard, pulse, stop)
-        answers = self._answers(pulse, door, lambda: self._pages(None, pulse, stop))
+        answers = stored_answers(self.store, pulse, door.hold, lambda: self._pages(None, pulse, stop))
+        await asyncio.to_thread(self.listens)
         await stack.enter_async_context(serve(self.store.path, answers, self.wishes.warn, pages))
         if guard is not None:
             pulse.page = guard.address.url(guard.port)
@@ -224,14 +221,6 @@ class CampaignRun:
                 self.wishes.events.emit("pages.served", address=pulse.page)
             if self.host.announce is not None:
                 self.host.announce(guard.link())
-
-    def _answers(self, pulse: Pulse, door: _Door, pages: Callable[[], Pages]) -> Answers:
-        """The queries that other processes may make while a campaign runs, and the pages that they may pass on."""
-
-        def sql(text: str, most: int, given_up: threading.Event) -> Selected:
-            return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
-
-        return Answers(pulse, lambda: status_document(self.store), sql, door.hold, pages)
 
     def _pages(self, guard: Guard | None, pulse: Pulse, stop: StopRequest) -> Pages:
         """The pages of this run; without a guard for its socket alone.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import REPLICAS, CampaignSettings, JudgeSettings
-from venire.arena.clock import Clock, SystemClock
+from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.keywords import checked, spelled_out
 from venire.arena.planning import Estimates, Pick, Steering
@@ -21,6 +21,7 @@ from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference, resolve
 from venire.configs.schema import Campaign
 from venire.embedded import Embedded, data_tables
+from venire.live.standby import Standby
 from venire.orchestrator.costs.coverage import read_funds
 from venire.orchestrator.costs.forecast import Forecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
@@ -152,8 +153,10 @@ class Session:
         made_here = not self.campaign.store.exists()
         under_way = frozenset() if self.crew is None else self.crew.under_way
         self.store = open_store(self.campaign.store, clock=self.clock, under_way=under_way)
+        self._standby = Standby(self.store)
         with contextlib.ExitStack() as undo:
             undo.push(partial(self._give_up, made_here))
+            self._stand_by()
             self._refuse_change()
             self.imported = self._import()
             self._refuse_unanswered()
@@ -183,11 +186,18 @@ class Session:
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self._standby.stop()
         self._held.close()
         self.store.close()
 
+    def _stand_by(self) -> None:
+        """Let other processes look at the store while this one plans or rates: nobody can where the clock jumps."""
+        if not isinstance(self.clock, VirtualClock):
+            self._standby.start()
+
     def _give_up(self, made_here: bool, kind: object, error: object, trace: object) -> None:
         """Close the store of a session that could not begin, and remove it if it was created for a refused campaign."""
+        self._standby.stop()
         self._held.close()
         self.store.close()
         if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
@@ -326,8 +336,12 @@ class Session:
             lasting=self.lasting,
             wishes=RunWishes(environ, embedded or Embedded(), progress, warn, events, on_analysis, polling, live),
             host=RunHost(**host),
+            listens=self._standby.stop,
         )
-        summary = campaign_run.run()
+        try:
+            summary = campaign_run.run()
+        finally:
+            self._stand_by()
         self.planned = self.planned if self.rounds is None else self.rounds.planned
         self._take_answers()
         return summary

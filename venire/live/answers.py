@@ -14,10 +14,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from venire.arena.battles import Statistics
-from venire.storage.read.selecting import Selected
+from venire.status import status_document
+from venire.storage.read.selecting import MAX_ROWS, Selected, select
+from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from venire.live.pages import Pages
+
+_SQL_MEMORY = 256 << 20
+"""A quarter of DuckDB's memory, for each of two queries at a time: the rest is the writer's."""
 
 _STATUS_SECONDS = 1.0
 _WINDOW_SECONDS = 60.0
@@ -92,9 +97,24 @@ class Answers:
     the event that it yields is set; None if the store cannot be held.
     """
 
-    pulse: Pulse
+    pulse: Pulse | None
+    """None while no run goes on."""
     status: Callable[[], dict[str, Any]]
     sql: Ask
     hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None
     pages: Callable[[], Pages] | None = None
     """Makes the pages of the run, once another process asks for one; it may raise InputError, and takes a second."""
+
+
+def stored_answers(
+    store: Store,
+    pulse: Pulse | None = None,
+    hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None,
+    pages: Callable[[], Pages] | None = None,
+) -> Answers:
+    """The answers about a store that this process has open."""
+
+    def sql(text: str, most: int, given_up: threading.Event) -> Selected:
+        return select(store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
+
+    return Answers(pulse, lambda: status_document(store), sql, hold, pages)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from venire.arena.errors import InputError, StoreHeldError
@@ -19,6 +20,8 @@ from venire.storage.store.store import Store
 
 T = TypeVar("T")
 
+_PATIENCE_SECONDS, _PAUSE_SECONDS = 2.0, 0.05
+"""How long a store whose owner does not answer is tried, and how often."""
 _ANSWER_SECONDS = 20.0
 _SQL_SECONDS = 300.0
 """A query may run for a minute, and may first wait for queries before it."""
@@ -33,17 +36,19 @@ def look(store: Path, cold: Callable[[Store], T], live: Callable[[Owner], T]) ->
 
     Raises StoreHeldError if the owner does not answer, and InputError as `open_store` does.
     """
-    try:
-        return _opened(store, cold)
-    except StoreHeldError:
+    until = monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return _opened(store, cold)
+        except StoreHeldError as error:
+            held = error
         try:
             return live(Owner(store))
         except SilentOwnerError:
-            pass
-    try:
-        return _opened(store, cold)  # its owner may just have finished
-    except StoreHeldError as held:
-        raise StoreHeldError(f"{held}. It does not answer now: it is planning or rating, or was stopped") from held
+            pass  # it may just begin or end, or be another that reads the store
+        if monotonic() > until:
+            raise StoreHeldError(f"{held}. It does not answer now: it is no run, or was stopped") from held
+        sleep(_PAUSE_SECONDS)
 
 
 def _opened(store: Path, cold: Callable[[Store], T]) -> T:
@@ -73,8 +78,8 @@ class Owner:
         """The store's status document."""
         return self._document("GET", "/status", seconds=_ANSWER_SECONDS)
 
-    def live(self) -> dict[str, Any]:
-        """The run's latest counters: see `live.server.Pulse.document`."""
+    def live(self) -> dict[str, Any] | None:
+        """The run's latest counters: see `live.server.Pulse.document`; None while it plans or rates."""
         return self._document("GET", "/live", seconds=_ANSWER_SECONDS)
 
     def sql(self, text: str, *, most: int) -> Selected:

@@ -272,6 +272,8 @@ def _held_facts(path: Path, problem: str) -> dict[str, Any]:
     try:
         live = Owner(path).live()
     except VenireError:
+        live = None
+    if live is None:
         return {"problem": problem, "campaigns": (), "verdicts": None}
     return {"live": True, "campaigns": ({"id": None, "name": live["campaign"]},), "verdicts": live["settled"]}
 

@@ -21,6 +21,7 @@ import contextlib
 import json
 import logging
 import os
+import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,8 @@ SQL_AT_ONCE = 2
 HOLD_SECONDS = 60.0
 _STATUS_SECONDS = 1.0
 _PATIENCE_SECONDS = 0.5
+_GLANCE_SECONDS = 0.5
+"""How long a status may take until the last one is shown instead."""
 
 
 @contextlib.asynccontextmanager
@@ -53,16 +56,18 @@ async def serve(
     answers: Answers,
     warn: Callable[[str], None] | None = None,
     pages: Pages | None = None,
+    listener: socket.socket | None = None,
 ) -> AsyncIterator[None]:
     """Answer on the socket beside a store. The caller holds the store's lock, so an existing socket is stale.
 
     With `pages` the same application has those as well, and listens where their guard says. If no socket can be made,
-    `warn` is called with a sentence and it is served without. Raises InputError where the pages' address is taken.
+    `warn` is called with a sentence and it is served without. `listener` is a socket that listens there already. Raises
+    InputError where the pages' address is taken.
     """
     path = socket_path(store)
     server = _SocketServer(answers, pages)
     try:
-        await server.start(path)
+        await server.start(path, listener)
     except OSError as error:
         if warn is not None:
             warn(
@@ -88,7 +93,7 @@ class _SocketServer:
     _runner: web.AppRunner | None = None
     _server: asyncio.Server | None = None
 
-    async def start(self, path: Path) -> None:
+    async def start(self, path: Path, listener: socket.socket | None = None) -> None:
         """Start to listen. Raises OSError if no socket can be made."""
         app = web.Application(client_max_size=1 << 20, middlewares=[_sentences, _guarded(lambda: self.pages)])
         app.router.add_get("/status", self._show_status)
@@ -105,8 +110,8 @@ class _SocketServer:
         assert handler is not None  # it exists after `setup`
         if self.pages is not None:
             await _listen(self._runner, self.pages)
-        with listening(path) as listener:
-            self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=listener)
+        with listening(path) if listener is None else contextlib.nullcontext(listener) as mine:
+            self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=mine)
 
     async def stop(self, path: Path) -> None:
         """Notify watchers that the run has ended, cancel open requests, and wait for the threads."""
@@ -135,7 +140,12 @@ class _SocketServer:
         return self.pages
 
     async def _show_status(self, request: web.Request) -> web.Response:
-        return _json(await asyncio.get_running_loop().run_in_executor(self._status, self._recent_status))
+        """The document of now, or where that takes long, the last one that was made."""
+        made = asyncio.get_running_loop().run_in_executor(self._status, self._recent_status)
+        if self._known is None:
+            return _json(await made)
+        done, _ = await asyncio.wait([made], timeout=_GLANCE_SECONDS)
+        return _json(await made if done else self._known[1])
 
     def _recent_status(self) -> dict[str, Any]:
         """The status document, computed at most once a second for any number of requests."""
@@ -145,16 +155,19 @@ class _SocketServer:
         return self._known[1]
 
     async def _show_live(self, request: web.Request) -> web.StreamResponse:
+        pulse = self.answers.pulse
         if "every" not in request.query:
-            return _json(self.answers.pulse.document())
+            return _json(None if pulse is None else pulse.document())
+        if pulse is None:
+            raise InputError("no calls are made now: the campaign is being planned or rated; try again in a moment")
         every = _seconds(request.query["every"])
         response = _lines()
         await response.prepare(request)
         while not self._ended.is_set():
-            await response.write(_line(self.answers.pulse.document() | {"ended": False}))
+            await response.write(_line(pulse.document() | {"ended": False}))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), every)
-        await response.write(_line(self.answers.pulse.document() | {"ended": True}))
+        await response.write(_line(pulse.document() | {"ended": True}))
         return response
 
     async def _answer_sql(self, request: web.Request) -> web.Response:

@@ -236,7 +236,7 @@ def open_page(screen: Console, owner: Owner, command: str) -> None:
 
     Raises SilentOwnerError where nobody answers.
     """
-    address = owner.live().get("page")
+    address = (owner.live() or {}).get("page")
     if address is None:
         screen.print(
             "this run serves no page: stop it with Ctrl-C and go on with the same command and `--serve`, or look at it "

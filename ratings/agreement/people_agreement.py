@@ -69,20 +69,27 @@ def people_agreement(judgments: Judgments, people: Battles) -> PeopleAgreement:
     >>> people_agreement(merge_orders(judge), people).judges[0].kappa.value
     1.0
     """
-    found = human_labels(judgments, people)
-    voted = ~np.isnan(found.human)
-    judges = tuple(
-        _of_judge(judgments, found, voted & (judgments.judge[found.rows] == code), name)
-        for code, name in enumerate(judgments.judges)
-    )
     votes = merge_orders(people)
     annotators, together = _of_people(votes)
     return PeopleAgreement(
-        judges,
+        judges_beside(judgments, people),
         _alpha(with_people(judgments, people, free_name(judgments))),
         _alpha(votes),
         annotators,
         together,
+    )
+
+
+def judges_beside(judgments: Judgments, people: Battles) -> tuple[JudgeAndPeople, ...]:
+    """Each judge beside the votes on the battles that it judged, or beside the verdicts of others in their place.
+
+    Raises `InputError` as `human_labels` does.
+    """
+    found = human_labels(judgments, people)
+    voted = ~np.isnan(found.human)
+    return tuple(
+        _of_judge(judgments, found, voted & (judgments.judge[found.rows] == code), name)
+        for code, name in enumerate(judgments.judges)
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.agreement.people_agreement import people_agreement
+from venire.ratings.agreement.people_agreement import judges_beside
 from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.people import human_labels
 from venire.ratings.inference.options import Options
@@ -64,7 +64,7 @@ def comparison_document(left: Verdicts, right: Verdicts, name: str, other_name: 
     return {
         "names": [name, other_name],
         "differences": differences(left, right, other_name, left.method, options, words=words),
-        "agreement": [json_values(asdict(one)) for one in people_agreement(ours, right.battles).judges if one.votes],
+        "agreement": [json_values(asdict(one)) for one in judges_beside(ours, right.battles) if one.votes],
         **disputed,
     }
 

@@ -94,6 +94,27 @@ def test_a_page_with_a_chart_is_one_entry_and_one_template(
     visit(store, fits=fits, act=act)
 
 
+def test_what_failed_stands_out_among_the_calls_and_on_its_battle_with_its_reason(store: Path, fits: Fits) -> None:
+    with open_store(store) as opened:
+        run = opened.connection.execute
+        run("delete from verdict where trial = 1")
+        run("delete from attempt where trial = 1 and step > 1")
+        run("update attempt set fault = 3, text = null, message = 'no credit <b>left</b>' where trial = 1")
+        run("insert into failure select 1, 1, 3, false, max(batch) from ledger")
+    pages = []
+
+    async def act(session: aiohttp.ClientSession) -> None:
+        pages.extend([await ready(session, f"{BASE}/{path}") for path in ("calls", "battle/1")])
+
+    visit(store, fits=fits, act=act)
+    assert [status for status, _ in pages] == [200, 200]
+    calls, battle = (text for _, text in pages)
+    assert re.search(r'<a href="[^"]*calls\?status=failed">1 failed</a>', calls)
+    (row,) = re.findall(r'<tr class="odd">.*?</tr>', calls, re.DOTALL)
+    assert "quota: no credit &lt;b&gt;left&lt;/b&gt;" in row
+    assert "Failed at step 1: quota: no credit &lt;b&gt;left&lt;/b&gt;" in battle.split('<details class="facts">')[0]
+
+
 def test_names_that_differ_in_letter_case_are_noted_on_the_page_and_when_a_run_ends(
     folder: Path, write_campaign: Callable[..., Path], venire: Callable[..., Any], fits: Fits
 ) -> None:

@@ -18,7 +18,7 @@ from pkgutil import resolve_name
 from typing import Any, Generic, Literal, TypeVar
 
 from venire.arena.errors import InputError
-from venire.arena.wording import suggest
+from venire.arena.wording import meant, suggest
 
 Entry = TypeVar("Entry")
 
@@ -78,15 +78,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self.changes += 1
 
     def named(self, word: str) -> str:
-        """The name that a user meant by a word: case, and `_` or a space for `-`, make no difference; else the word.
-
-        >>> POLICIES.named("Near_tie"), POLICIES.named("nearest")
-        ('near-tie', 'nearest')
-        """
-        if word in self:
-            return word
-        meant = _spelled(word)
-        return next((name for name in self if _spelled(name) == meant), word)
+        """The name that a user meant, whatever its case and whether `_` or `-` is in it; the word where none is."""
+        return word if word in self else meant(word, self)
 
     def find(self, name: str) -> Entry:
         """The part of that name, for a name that a user wrote. Raises InputError that lists what there is."""
@@ -136,10 +129,6 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             )
         found: Entry = part
         return found
-
-
-def _spelled(name: str) -> str:
-    return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def _package(point: EntryPoint) -> str:

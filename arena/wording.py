@@ -62,6 +62,16 @@ def nearest(word: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     return None if found is None else folded[found]
 
 
+def meant(word: str, names: Iterable[str]) -> str:
+    """The name that a word is but for case, spaces, hyphens and underscores; the word where there is none.
+
+    >>> meant("Bradley_Terry", ["bradley-terry", "elo"]), meant("bt", ["elo"])
+    ('bradley-terry', 'bt')
+    """
+    folded = _folded(word)
+    return next((name for name in names if _folded(name) == folded), word)
+
+
 def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", "-", name.casefold().strip())
 

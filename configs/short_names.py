@@ -24,8 +24,8 @@ def written_out(table: Mapping[str, Any], *, fallback: bool = False) -> Mapping[
 
     What the table gives itself stays: another `key_variable`, or a price where a server of one's own is free.
 
-    >>> written_out({"model": "groq:llama-3.3-70b-versatile"})["key_variable"]
-    'GROQ_API_KEY'
+    >>> written_out({"model": "mistral:mistral-large-latest"})["key_variable"]
+    'MISTRAL_API_KEY'
     """
     model, provider = table.get("model"), table.get("provider")
     if isinstance(provider, str):

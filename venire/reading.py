@@ -13,7 +13,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.arena.records import AnswerGrade, Status
-from venire.arena.wording import plain, suggest
+from venire.arena.wording import meant, plain, suggest
 from venire.judges.parsing.verdict_formats import (
     VERDICT_FORMATS,
     FormatCandidate,
@@ -199,8 +199,8 @@ def _read_groups(
 
 
 def _dialect(name: str) -> VerdictFormat:
-    if name in VERDICT_FORMATS:
-        return VERDICT_FORMATS[name]
+    if (known := meant(name, VERDICT_FORMATS)) in VERDICT_FORMATS:
+        return VERDICT_FORMATS[known]
     raise InputError(f"no dialect {plain(name)!r}; {suggest(name, VERDICT_FORMATS)}: `venire parse --list`")
 
 

@@ -118,7 +118,7 @@ def export_format(
     >>> export_format(Path("first.duckdb"), Path("pairs.jsonl"), "preferences")[0].rows
     12
     """
-    writers = with_writers()
+    writers, form = with_writers(), FORMATS.named(form)
     if form not in writers:
         raise InputError(f"no format {form!r} to export to; {suggest(form, [*TABLES, RATINGS, *writers])}")
     found, options = FORMATS[form], options or ExportOptions()

@@ -93,7 +93,7 @@ def read_verdicts(
     `where` keeps the rows that hold given values (`columns.condition`).
     Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
     """
-    known = with_dialects()
+    known, form = with_dialects(), form and FORMATS.named(form)
     if form is not None and form not in known and form != TABLE:
         raise InputError(f"no format {form!r}; {suggest(form, [TABLE, 'ballots', *known])}")
     # A mapping names the columns, so the format need not be guessed; words are those of a table.

@@ -182,3 +182,4 @@ def test_a_method_is_understood_as_python_would_spell_it(store: Path) -> None:
     board = vn.rate(store, method="Bradley_Terry")
     assert board.method == "bradley-terry"
     assert vn.compare(store, methods=["m_elo", "kemeny"]).methods == ("m-elo", "kemeny")
+    assert [one.verdict for one in vn.parse(["[[A]]"], dialect="MT_bench")] == ["first"]

@@ -153,6 +153,14 @@ def of_respondents(world: Crowd, crossed: bool, these: bool, rng: np.random.Gene
     return float(np.mean((lo <= truth) & (truth <= hi)))
 
 
+def of_am_elo(world: Crowd, crossed: bool, rng: np.random.Generator) -> float | None:
+    """Ratings by am-ELO, by other respondents; None where a model has no rating."""
+    found = am_elo(replace(world.draw(world.tastes(rng), rng), crossed=crossed)).ratings
+    lo, hi = found.interval(LEVEL)
+    truth = world.am_elo_truth()
+    return float(np.mean((lo <= truth) & (truth <= hi))) if np.isfinite(lo).all() else None
+
+
 def of_agreement(name: str, models: int, rng: np.random.Generator) -> float | None:
     """A correlation of 0.9 with a reference over normal ratings; None where the order is perfect."""
     rho = 0.9
@@ -404,6 +412,14 @@ def crowd_cells() -> Iterator[Cell]:
                 yield Cell(f"Bradley-Terry: these {who}", what, partial(of_respondents, world, True, True))
             else:
                 yield Cell(f"Bradley-Terry: other {who}", what, partial(of_respondents, world, True, False))
+    for size in (5, 8, 20):
+        for world, what in (
+            (Crowd(size, votes=100, taste=0.4, sharp=0.4), f"{size} people, 100 votes each on 40 instructions"),
+            (Crowd(size, instructions=25, taste=0.3, sharp=0.4), f"{size} judges of all pairs on 25 instructions"),
+        ):
+            who = "judges" if "judges" in what else "people"
+            yield Cell(f"am-ELO, by instruction alone: other {who}", what, partial(of_am_elo, world, False))
+            yield Cell(f"am-ELO: other {who}", what, partial(of_am_elo, world, True))
     for size in (5, 8, 20):
         for questions in (15, 40, 150):
             for lenient, kind in ((0.0, "alike"), (0.5, "lenient or strict")):

@@ -499,7 +499,7 @@ class Crowd:
     The log odds of a vote are slope * gap, how far the respondent likes one model more than the other (`taste` each),
     and how far the instruction helps it more (`unlike` each). People vote `votes` times each, on battles by chance,
     with `uneven` some much more often than others; judges (`votes` 0) judge every pair on every instruction, in both
-    orders.
+    orders. `sharp` is the standard deviation of the logarithm of a respondent's slope.
     """
 
     respondents: int
@@ -509,6 +509,7 @@ class Crowd:
     taste: float = 0.5
     unlike: float = 0.5
     uneven: float = 0.0
+    sharp: float = 0.0
 
     @property
     def strength(self) -> Floats:
@@ -523,7 +524,8 @@ class Crowd:
         """Votes of respondents with these tastes, crossed with instructions."""
         helped = self.unlike * rng.normal(size=(self.instructions, self.models))
         who, item, a, b = self._battles(rng)
-        seen, vote = self.strength + tastes[who] + helped[item], np.arange(len(who))
+        slope = np.exp(self.sharp * rng.normal(size=self.respondents)) if self.sharp else np.ones(self.respondents)
+        seen, vote = slope[who, None] * (self.strength + tastes[who] + helped[item]), np.arange(len(who))
         p = expit(seen[vote, a] - seen[vote, b])
         y = (rng.random(len(p)) < p).astype(float) if self.votes else (rng.random((2, len(p))) < p).mean(axis=0)
         names = [str(code) for code in range(self.models)]
@@ -540,6 +542,10 @@ class Crowd:
         np.fill_diagonal(wins, 0.0)
         return np.asarray(bradley_terry_wins(wins, [str(code) for code in range(self.models)]).elo)
 
+    def am_elo_truth(self) -> Floats:
+        """am-ELO by ever more such respondents (models,), in Elo points."""
+        return _long_am_elo(replace(self, respondents=400))
+
     def _battles(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
         """Respondent, instruction and both models of each vote (votes,)."""
         if not self.votes:
@@ -552,3 +558,10 @@ class Crowd:
         item = rng.integers(0, self.instructions, len(who))
         a = rng.integers(0, self.models, len(who))
         return who, item, a, (a + rng.integers(1, self.models, len(who))) % self.models
+
+
+@cache
+def _long_am_elo(world: Crowd) -> Floats:
+    rng = np.random.default_rng(2026)
+    drawn = (world.draw(world.tastes(rng), rng) for _ in range(10))
+    return np.mean([am_elo(data, errors="none").ratings.elo for data in drawn], axis=0)

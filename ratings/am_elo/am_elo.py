@@ -8,6 +8,7 @@ concave: it is maximised from several starts (an option adds more), and `Restart
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
@@ -31,7 +32,8 @@ from venire.ratings.am_elo.separation import (
 from venire.ratings.am_elo.standard_errors import StandardErrors, standard_errors_of
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.validation import check_seed
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level, check_seed
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of
 
@@ -69,16 +71,17 @@ class AmElo:
     position_se: Vector | None = None
     ties: Vector | None = None
     ties_se: Vector | None = None
+    degrees: float = math.nan
 
     def ability_interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
-        """Bounds of abilities (judges,): Student's t with the degrees of freedom of the ratings.
+        """Bounds of abilities (judges,): Student's t with `degrees` of freedom, by clusters alone.
 
         The factor on the variance is (C + 1) / (C - 1) for C - 1 degrees: by that of the sandwich alone, abilities,
         whose scale is estimated with them, were held by 0.92 of intervals over eight instructions.
         """
-        degrees = self.ratings.degrees
-        wider = np.sqrt(1.0 + 2.0 / (degrees - 1.0)) if degrees > 1.0 else np.nan
-        half = self.ratings.quantile(level) * wider * self.ability_se
+        check_level(level)
+        wider = np.sqrt(1.0 + 2.0 / (self.degrees - 1.0)) if self.degrees > 1.0 else np.nan
+        half = float(student.ppf(0.5 + level / 2.0, self.degrees)) * wider * self.ability_se
         return self.ability - half, self.ability + half
 
 
@@ -163,6 +166,7 @@ def _result(task: FitProblem, limit: LimitFit, restarts: Restarts, kind: Errors)
         separated=separated,
         sign=sign,
         reasons=reasons,
+        degrees=math.nan if spread is None else spread.units - 1.0 if spread.respondents else spread.degrees,
         **_habits(task, limit, local, errors),
     )
 
@@ -192,7 +196,9 @@ def _ratings(
     covariance = np.full((len(logits), len(logits)), np.nan)
     covariance[np.ix_(limit.models, limit.models)] = spread.ratings
     notes |= {"clusters": spread.units, "errors_reason": spread.reason}
-    return replace(ratings, covariance=covariance, errors=kind, degrees=spread.degrees)
+    notes |= {"respondents": spread.respondents} if spread.respondents else {}
+    name = "two-way" if spread.respondents else kind
+    return replace(ratings, covariance=covariance, errors=name, degrees=spread.degrees)
 
 
 def _habits(

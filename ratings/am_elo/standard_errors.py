@@ -21,7 +21,7 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, reduced
 from venire.ratings.am_elo.likelihood import likelihood_terms
 from venire.ratings.am_elo.separation import LimitFit
-from venire.ratings.data.clustered import cluster_codes
+from venire.ratings.data.clustered import Units, cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters
 
@@ -39,6 +39,7 @@ class StandardErrors:
 
     `ratings` (n, n) is their covariance in logits, `local` (judges, b) the standard errors of abilities and habits, NaN
     where they are not identified. `mean` is the error of the mean ability at ratings with a root mean square of 1.
+    `degrees` are those of ratings, which `respondents` cross (0: they do not); those of abilities are `units` less one.
     `reason` explains why there are no errors, or is a warning.
     """
 
@@ -47,6 +48,7 @@ class StandardErrors:
     mean: float
     degrees: float
     units: int
+    respondents: int = 0
     reason: str | None = None
 
 
@@ -76,9 +78,13 @@ def standard_errors_of(
     """Standard errors at a maximum, by cluster, by row ("sandwich") or of the model itself ("hessian").
 
     `rows` are those of the fit, coded into its models and judges; `first` (rows,) the order shown where it is fitted;
-    `counted` (judges,) the judges whose abilities have the mean of 1. Raises `InputError` where the data do not
-    distinguish the habits of judges from the ratings.
+    `counted` (judges,) the judges whose abilities have the mean of 1. Of crossed rows the covariance of ratings is over
+    other judges too; an ability is about its own judge. Raises `InputError` where the data do not distinguish the
+    habits of judges from the ratings.
     """
+    if rows.weight is not None:
+        some = rows.weight > 0.0
+        rows, first = rows.select(some), None if first is None else first[some]
     point, part = limit.peak.point, limit.part
     here = arrow(part, point, penalty, limit.held)
     system = reduced(here, point.ratings, penalty)
@@ -89,18 +95,21 @@ def standard_errors_of(
         gram: Any = _information(here)
         return StandardErrors(*_put(limit, moves, gram, 1.0), np.inf, len(rows))
     scores, largest, unit = _scores(limit, rows, first)
-    units, each = _grouped(rows, kind)
+    each, units = cluster_codes(rows.cluster if kind == "cluster" else None, len(rows))
     if units < 2:
         return _blanks(limit, f"errors cannot be told from one {'cluster' if kind == 'cluster' else 'comparison'}")
     entry, place, value = scores
     gram = _gram(each[entry], place, value, (units, part.models + point.local.size))
     ratings, local, mean = _put(limit, moves, gram, units / (units - 1.0))
+    both = rows.units(clustered=kind == "cluster")
+    if both.respondents:
+        ratings = _crossed(limit, moves, scores, rows, both, counted)
     names = [rows.models[code] for code in range(part.models)]
     reach = np.diagonal(system.ratings(np.eye(part.models))) * largest[: part.models].max(initial=0.0)
     reason = blank_without_scatter(names, ratings, reach * _mean(limit, counted))
-    _blank(local, limit, each, rows, unit)
+    _blank(local, limit, each, unit)
     reason = reason or few_clusters(units, part.models, kind)
-    return StandardErrors(ratings, local, mean, units - 1.0, units, reason)
+    return StandardErrors(ratings, local, mean, both.count - 1.0, units, both.respondents, reason)
 
 
 def _unknown(limit: LimitFit) -> StandardErrors:
@@ -116,7 +125,7 @@ def _unknown(limit: LimitFit) -> StandardErrors:
 def _blanks(limit: LimitFit, reason: str) -> StandardErrors:
     """A result without errors, with the reason."""
     nothing = np.full((limit.part.models, limit.part.models), np.nan)
-    return StandardErrors(nothing, np.full_like(limit.peak.point.local, np.nan), np.nan, np.nan, 0, reason)
+    return StandardErrors(nothing, np.full_like(limit.peak.point.local, np.nan), np.nan, np.nan, 0, reason=reason)
 
 
 def _mean(limit: LimitFit, counted: NDArray[np.bool_]) -> float:
@@ -234,13 +243,33 @@ def _scores(
     return (entry, place, value), largest, judge
 
 
-def _grouped(rows: Comparisons, kind: str) -> tuple[int, NDArray[np.int32]]:
-    """The number of independent units with nonzero weight, and each row's unit."""
-    some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
-    if kind == "cluster" and rows.cluster is None:
-        raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
-    unit, count = cluster_codes(rows.cluster if kind == "cluster" else None, len(rows))
-    return (len(np.unique(unit[some])) if not some.all() else count), unit
+def _crossed(
+    limit: LimitFit,
+    moves: _Moves,
+    scores: tuple[NDArray[np.intp], NDArray[np.intp], Vector],
+    rows: Comparisons,
+    units: Units,
+    counted: NDArray[np.bool_],
+) -> Matrix:
+    """The covariance of ratings (n, n) over other judges as well.
+
+    The scores of a judge move the ratings, and its ability the mean that they are scaled by: that has no score, as an
+    ability is fitted to its judge, and is shared out among the judge's rows.
+    """
+    assert rows.judge is not None
+    entry, place, value = scores
+    point, size = limit.peak.point, moves.ratings.shape[1]
+    apart = np.where(counted, point.ability - _mean(limit, counted), 0.0) / max(int(counted.sum()), 1)
+    each = (apart / np.maximum(np.bincount(rows.judge, minlength=len(apart)), 1))[rows.judge]
+    entry = np.concatenate([entry, np.arange(len(rows))])
+    place, value = np.concatenate([place, np.full(len(rows), size)]), np.concatenate([value, each])
+    ratings = np.column_stack([moves.ratings, point.ratings - point.ratings.mean()])
+
+    def of(code: NDArray[np.int32], count: int) -> Matrix:
+        gram = _gram(code[entry], place, value, (count, size + 1))
+        return np.asarray(ratings @ np.asarray(gram @ ratings.T))
+
+    return units.covariance(of)
 
 
 def _gram(unit: NDArray[Any], place: NDArray[np.intp], value: Vector, shape: tuple[int, int]) -> Any:
@@ -253,10 +282,9 @@ def _gram(unit: NDArray[Any], place: NDArray[np.intp], value: Vector, shape: tup
     return (table.T @ table).tocsr()
 
 
-def _blank(local: Matrix, limit: LimitFit, unit: NDArray[np.int32], rows: Comparisons, judge: NDArray[np.intp]) -> None:
+def _blank(local: Matrix, limit: LimitFit, unit: NDArray[np.int32], judge: NDArray[np.intp]) -> None:
     """Set NaN in place for judges with verdicts in a single unit, and where scores have no scatter."""
-    some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
-    pairs = np.unique(unit[some].astype(np.int64) * limit.part.judges + judge[some])
+    pairs = np.unique(unit.astype(np.int64) * limit.part.judges + judge)
     units = np.bincount(pairs % limit.part.judges, minlength=limit.part.judges)
     local[units < 2] = np.nan
     local[local <= np.sqrt(_NO_SCATTER) * np.maximum(1.0, np.abs(limit.peak.point.local))] = np.nan

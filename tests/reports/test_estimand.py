@@ -110,10 +110,8 @@ def test_every_method_with_errors_by_formula_crosses_respondents(method: str) ->
         else {}
     )
     errors = rated_by(read(verdict_source(table), options.covariates).battles, method, options).ratings.errors
-    # Abilities are of the judges that there are, whose rows they are fitted to.
     by_formula = "errors" in METHODS[method].options or method in ("even-pairs", "win-rate", "win-rate-balanced")
-    abilities = "ability_ridge" in METHODS[method].options
-    assert errors == ("cluster" if abilities else "two-way" if by_formula else "none")
+    assert errors == ("two-way" if by_formula else "none")
 
 
 def test_it_stands_beside_the_intervals_on_terminal_and_report(tmp_path: Path) -> None:

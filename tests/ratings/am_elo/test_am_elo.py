@@ -93,7 +93,7 @@ def test_truth_is_recovered_within_four_standard_errors() -> None:
     assert found.sign == "as the majority"
     lo, hi = found.ability_interval()
     assert hi - lo == pytest.approx(2 * 1.959964 * found.ability_se), "no clusters, no further factor"
-    few = replace(found, ratings=replace(found.ratings, degrees=7.0))
+    few = replace(found, degrees=7.0)
     lo, hi = few.ability_interval()
     assert hi - lo == pytest.approx(2 * 2.364624 * np.sqrt(8 / 6) * found.ability_se)
     assert found.separated == ()
@@ -548,3 +548,22 @@ def test_a_decided_judge_that_is_wrong_is_consistent_and_has_little_ability() ->
     share = np.array([kept.y[(kept.a == i) & (kept.b == j)].mean() for i in range(6) for j in range(6) if i != j])
     assert 1 - 4 * float((share * (1 - share)).mean()) > 0.7
     assert float(logit(0.75)) > 0
+
+
+def test_five_judges_widen_ratings_and_leave_their_abilities_as_they_are() -> None:
+    rng = np.random.default_rng(4)
+    judge, item, a, b = (column.ravel() for column in np.indices((6, 20, 4, 4)))
+    judge, item, a, b = (column[a < b] for column in (judge, item, a, b))
+    taste, slope = 0.6 * rng.normal(size=(6, 4)) - np.arange(4), np.linspace(0.5, 1.5, 6)
+    odds = slope[judge] * (taste[judge, a] - taste[judge, b])
+    y = (rng.random((2, len(odds))) < expit(odds)).mean(axis=0)
+    these = comparisons(a, b, y, judge=judge, cluster=item)
+    of_these, of_others = am_elo(these), am_elo(replace(these, crossed=True))
+    assert (of_these.ratings.errors, of_others.ratings.errors) == ("cluster", "two-way")
+    assert (of_these.ratings.degrees, of_others.ratings.degrees) == (19.0, 5.0)
+    assert of_others.ratings.diagnostics["respondents"] == 6
+    assert np.mean(of_others.ratings.se / of_these.ratings.se) > 1.5
+    np.testing.assert_array_equal(of_others.ability_se, of_these.ability_se)
+    np.testing.assert_array_equal(of_others.ability_interval(), of_these.ability_interval())
+    few = these.select(judge < 4)
+    np.testing.assert_array_equal(am_elo(replace(few, crossed=True)).ratings.se, am_elo(few).ratings.se)

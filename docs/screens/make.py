@@ -26,7 +26,7 @@ from small_png import with_palette
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
@@ -72,10 +72,11 @@ SHOTS = {
     "judges": Shot("demo", "judges", "What each judge is worth, with intervals, and how far they agree."),
     "calls": Shot("demo", "calls?judge=gpt-4-0613&flipped=yes", "The calls, here those of one judge that flipped."),
     "search": Shot("demo", "search?q=practical+suggestion&in=replies", "Words looked for in all replies."),
-    "battle": Shot("demo", "battle/53", "One battle: completions with differences marked, each judge in both orders."),
+    "battle": Shot("demo", "battle/53", "One battle: its completions, and each judge's verdicts above its reasons."),
     "instructions": Shot("demo", "instructions", "Instructions by how much they tell models apart, with remarks."),
     "instruction": Shot("demo", "instruction/1", "One instruction, and the pairs of models that it tells apart."),
-    "contestant": Shot("demo", "contestant/1", "One model against each other one, and by category."),
+    "contestant": Shot("demo", "contestant/1", "One model: against each other one, by category, and its answers."),
+    "compare": Shot("demo", "compare", "Two judges side by side: ratings, agreement, and where they disagree most."),
     "audit": Shot("demo", "audit", "What could be wrong with the result, worst first, with the calls behind it."),
     "stores": Shot("stores", "/", "Where several stores are served: which there are."),
     "report": Shot("demo", "report.html", "What `venire report` writes: one file, here its beginning."),

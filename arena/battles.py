@@ -82,6 +82,14 @@ class Statistics:
     slowed: tuple[str, ...] = ()
     batched: int = 0
     """Calls in batches that are out."""
+    seconds_left: float | None = None
+    """Of the whole plan, at the pace so far; None while that is not known."""
+    rounds: int = 0
+    """How many the whole plan may come to; 0 where it has no rounds."""
+    at_most: bool = False
+    """Whether a rule may end it before."""
+    until_budget: bool = False
+    """Whether the budget will end it before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

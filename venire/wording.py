@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from venire.arena.battles import Statistics
 from venire.arena.wording import money
 
 
@@ -24,6 +25,25 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     minutes = seconds / 60
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def time_left(now: Statistics) -> str:
+    """What is left of the whole plan of a run, in words: empty where nothing is, or it is not known yet of one round.
+
+    >>> time_left(Statistics(seconds_left=600.0))
+    'about 10 min left'
+    >>> time_left(Statistics(seconds_left=9000.0, round=3, rounds=12, at_most=True))
+    'at most about 2.5 h left of the whole plan (round 3 of at most 12)'
+    """
+    several = now.rounds > 0
+    which = f" (round {now.round} of {'at most' if now.at_most else 'about'} {now.rounds:,})" if several else ""
+    if now.seconds_left is None:
+        return f"time left of the whole plan is not known yet{which}" if several else ""
+    if not now.seconds_left and not several:
+        return ""
+    most = "at most " if now.at_most else ""
+    until = " until the budget is spent" if now.until_budget else " left of the whole plan" if several else " left"
+    return f"{most}about {duration(now.seconds_left)}{until}{which}"
 
 
 def retries(number: int) -> str:

@@ -69,12 +69,12 @@ class BudgetMarks:
     def __init__(self, account: BudgetAccount) -> None:
         self._account = account
         self.limit = account.limits.money or 0
-        self._ahead = [percent for percent in MARKS if self.limit and not self._is_passed(percent)]
+        self._remaining = [percent for percent in MARKS if self.limit and not self._is_passed(percent)]
 
     def passed(self) -> list[int]:
         """The percentages that were passed since this was last asked."""
-        found = [percent for percent in self._ahead if self._is_passed(percent)]
-        self._ahead = [percent for percent in self._ahead if percent not in found]
+        found = [percent for percent in self._remaining if self._is_passed(percent)]
+        self._remaining = [percent for percent in self._remaining if percent not in found]
         return found
 
     def _is_passed(self, percent: int) -> bool:

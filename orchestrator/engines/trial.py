@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 
@@ -136,6 +137,8 @@ class TrialBook:
         self._events, self._on_verdict = events, on_verdict
         self._recorder: Recorder | None = None
         self.settled = self.failed = 0
+        self.by_judge: Counter[str] = Counter()
+        """Settled and failed, by judge, in all rounds."""
 
     def begin(self, recorder: Recorder) -> None:
         """Record what comes of trials from now on with another recorder."""
@@ -159,6 +162,7 @@ class TrialBook:
         verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
         self._recorder.verdict(pending.id, verdict, cost)
         self.settled += 1
+        self.by_judge[judge.name] += 1
         self._on_verdict(pending, outcome.status, reply)
         if self._events.active:
             self._emit_trial("trial.settled", pending, judge, cost, seconds, status=outcome.status.name.lower())
@@ -170,6 +174,7 @@ class TrialBook:
         assert self._recorder is not None
         self._recorder.failure(pending.id, step, fault)
         self.failed += 1
+        self.by_judge[judge.name] += 1
         if self._events.active:
             about = {"step": step, "fault": fault.name.lower()}
             self._emit_trial("trial.failed", pending, judge, cost, seconds, **about)

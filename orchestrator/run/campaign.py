@@ -42,6 +42,7 @@ from venire.orchestrator.run.roster import Roster
 from venire.orchestrator.run.run_lanes import RunLanes
 from venire.orchestrator.run.run_setup import RunContext, RunSetup
 from venire.orchestrator.run.run_state import run_state
+from venire.orchestrator.run.time_left import Outlook, TimeLeft, affordable_trials
 from venire.orchestrator.run.wave_lane import AskLive, WaveLane
 from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrials
@@ -129,6 +130,7 @@ class _CampaignRun:
         self.reading = store.read("reading_id", parser=PARSER)[0][0]
         self.lanes = RunLanes(self.context, providers, self.halt)
         self.start = self.clock.monotonic()
+        self.time_left = TimeLeft(campaign, frames.elos(store))
         self._adopt(planned)
 
     def _adopt(self, planned: PlannedCampaign) -> None:
@@ -158,7 +160,11 @@ class _CampaignRun:
         self.lanes.begin(self.recorder)
         if setup.on_start is not None:
             setup.on_start(self.recorder)
-        self.roster.begin(self.planned.judges, np.unique(self.pending.respondents).tolist())
+        numbers, missing = np.unique(self.pending.respondents, return_counts=True)
+        self.roster.begin(self.planned.judges, numbers.tolist())
+        follows = bool(self.next_round) and self.planned.only is None
+        by_respondent = dict(zip(numbers.tolist(), missing.tolist(), strict=True))
+        self.time_left.begin(self.planned, by_respondent, self.ends.by_judge, follows=follows)
 
     def _on_error(self, error: StoreError) -> None:
         self.broken = self.broken or error
@@ -337,7 +343,7 @@ class _CampaignRun:
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
-        gates = self.lanes.gates
+        gates, outlook = self.lanes.gates, self._outlook()
         return Statistics(
             planned=self.progress_before.planned,
             settled=self.progress_before.settled + self.ends.settled,
@@ -354,6 +360,22 @@ class _CampaignRun:
             phase=self.planned.rounds[-1].phase if self.next_round else "",
             slowed=tuple(dict.fromkeys(sentence for lane in self.lanes for sentence in lane.slowed)),
             batched=sum(one.out.lines for one in self.lanes.in_waves),
+            seconds_left=outlook.seconds,
+            rounds=outlook.rounds,
+            at_most=outlook.at_most,
+            until_budget=outlook.until_budget,
+        )
+
+    def _outlook(self) -> Outlook:
+        """What is left of the whole plan."""
+        before = self.progress_before
+        done = before.settled + self.ends.settled + before.failed + self.ends.failed
+        return self.time_left.outlook(
+            self.clock.monotonic() - self.start,
+            self.ends.by_judge,
+            affordable_trials(self.account, done),
+            silent=self.roster.names(self.roster.done_asking).keys(),
+            closed={lane.settings.identity for lane in self.lanes if lane.closed is not None},
         )
 
     def _summary(self) -> CampaignSummary:

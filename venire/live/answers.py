@@ -17,6 +17,7 @@ from venire.arena.battles import Statistics
 from venire.status import status_document
 from venire.storage.read.selecting import MAX_ROWS, Selected, select
 from venire.storage.store.store import Store
+from venire.wording import time_left
 
 if TYPE_CHECKING:
     from venire.live.pages import Pages
@@ -71,19 +72,18 @@ class Pulse:
         return {**self.document(), **self._seen}
 
     def document(self) -> dict[str, Any]:
-        """The run's process and start, the counters, calls per second, and the seconds left at this pace.
+        """The run's process and start, the counters, calls per second, and what is left of the whole plan.
 
-        `seconds_left` is null while nothing has settled, `ending` while the run goes on, `page` where it serves none.
+        `seconds_left` is null while that is not known, and `left` says it in words, empty at the end; `ending` is null
+        while the run goes on, `page` where it serves none.
         """
         first, last = (self._recent[0], self._recent[-1]) if self._recent else (Statistics(), Statistics())
         seconds = last.elapsed - first.elapsed
-        done = last.settled + last.failed - first.settled - first.failed
-        left = last.planned - last.settled - last.failed
         return {
             **self._run,
             **asdict(last),
             "calls_per_second": round((last.calls - first.calls) / seconds, 3) if seconds > 0 else 0.0,
-            "seconds_left": round(left * seconds / done, 1) if done > 0 else None,
+            "left": "" if self.ending else time_left(last),
             "ending": self.ending,
             "page": self.page,
         }

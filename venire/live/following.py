@@ -24,8 +24,8 @@ _SILENCE_SECONDS = 10.0
 
 _COUNTERS_SECONDS = 1.0
 _PAUSE_SECONDS = 0.2
-_ENDING_SECONDS = 30.0
-"""How long a run that has ended may take to close its store."""
+_ENDING_SECONDS = 300.0
+"""How long a run that has ended may take to rate its verdicts and close its store."""
 
 _HEARTBEAT_SECONDS = 10.0
 _MAX_FORM = 1 << 16
@@ -82,7 +82,7 @@ class FollowedRun:
         self._socket = socket_path(served.path)
 
     async def relay(self, request: web.Request) -> web.StreamResponse | None:
-        """The run's answer to a request for a page; None where no run listens, or it ended meanwhile.
+        """The run's answer to a request for a page; None where no run listens that has any, or it ended meanwhile.
 
         Raises SilentRunError where it does not answer in time, and RefusedError with its words where it has no pages.
         """
@@ -92,8 +92,10 @@ class FollowedRun:
         headers = {name: request.headers[name] for name in ("Content-Type",) if name in request.headers}
         try:
             async with self._ask(request.method, request.path_qs, body, headers) as answer:
+                if answer.content_type in _AS_DATA and answer.status == 404:
+                    return None  # it plans or rates, or is of a version without pages
                 if answer.content_type in _AS_DATA and answer.status >= 400:
-                    raise RefusedError(await _refusal(answer))
+                    raise RefusedError(str((await answer.json())["error"]))
                 kept = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
                 if "Content-Disposition" not in answer.headers:
                     return web.Response(body=await answer.read(), status=answer.status, headers=kept)
@@ -136,11 +138,19 @@ class FollowedRun:
                     document: dict[str, Any] = json.loads(line)
                     yield document
 
+    async def _is_running(self) -> bool:
+        """Whether calls are made now: the process that plans or rates answers without counters."""
+        try:
+            async with self._ask("GET", "/live") as answer:
+                return answer.status == 200 and await answer.json() is not None
+        except (OSError, aiohttp.ClientError, ValueError):
+            return False
+
     async def _wait_for_store(self, over: asyncio.Event) -> None:
         """Wait until the store of a run that has ended can be opened, or another run has it."""
         until = monotonic() + _ENDING_SECONDS
-        while monotonic() < until and not over.is_set() and not self._socket.exists():
-            if await asyncio.to_thread(self._served.is_free):
+        while monotonic() < until and not over.is_set():
+            if await self._is_running() or await asyncio.to_thread(self._served.is_free):
                 return
             await _pause(over, _PAUSE_SECONDS)
 
@@ -161,14 +171,6 @@ class FollowedRun:
             await stack.enter_async_context(session)
             asked = session.request(method, url, data=body or None, headers=headers, allow_redirects=False)
             yield await stack.enter_async_context(asked)
-
-
-async def _refusal(answer: aiohttp.ClientResponse) -> str:
-    """Why a run shows no page."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        if answer.status == 400:
-            return str(json.loads(await answer.read())["error"])
-    return "a campaign runs on this store in a process that shows no pages: they come when it has ended"
 
 
 async def _stream(

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
 from venire.arena.wording import money, plain
-from venire.wording import duration, is_reported_round, retries
+from venire.wording import duration, is_reported_round, retries, time_left
 
 FAILED = "bold red"
 """The style of what failed or worries; the words say so too, since pipes and NO_COLOR have none."""
@@ -120,20 +120,20 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
 
         yield line
         return
-    whole = [Column(no_wrap=True) for _ in range(4)]  # on a narrow screen the bar gives way, and no figure
+    whole = [Column(no_wrap=True) for _ in range(2)]  # on a narrow screen the bar gives way, and no figure
     columns = (
         *([BarColumn()] if screen.width >= _ROOM_FOR_A_BAR else []),
         MofNCompleteColumn(table_column=whole[0]),
         TextColumn("{task.description}", table_column=Column(no_wrap=False, overflow="fold")),
         TimeElapsedColumn(table_column=whole[1]),
-        TextColumn("left", table_column=whole[2]),
-        TimeRemainingColumn(table_column=whole[3]),
+        TextColumn("{task.fields[left]}", table_column=Column(no_wrap=False, overflow="fold")),
     )
     with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("", total=None, left="")
 
         def move(now: Statistics) -> None:
-            bar.update(task, total=now.planned, completed=now.settled + now.failed, description=_counts(now))
+            done = now.settled + now.failed
+            bar.update(task, total=now.planned, completed=done, description=_counts(now), left=time_left(now))
 
         yield move
 
@@ -159,7 +159,9 @@ def counting(screen: Console, what: str) -> Iterator[Callable[[int, int], None]]
 
 
 def _progress_line(now: Statistics) -> str:
-    return f"{now.settled + now.failed:,}/{now.planned:,} trials, {_counts(now)}, {duration(now.elapsed)}"
+    words = time_left(now)
+    left = f", {words}" if words else ""
+    return f"{now.settled + now.failed:,}/{now.planned:,} trials, {_counts(now)}, {duration(now.elapsed)}{left}"
 
 
 def _counts(now: Statistics) -> str:

@@ -79,13 +79,11 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
 
 def format_live(live: dict[str, Any]) -> str:
     """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
-    left = live["seconds_left"]
     part = f"round {live['round']} ({live['phase']}), " if live.get("round") else ""
-    of_round = " of this round" if part else ""
     return (
         f"process {live['process']} on host {live['host']} since {live['since']}, {part}{live['calls']:,} calls, "
         f"{live['in_flight']:,} in flight, {_batched(live)}{live['calls_per_second']:,.3g} a second, "
-        f"{'' if left is None else f'about {duration(left)} left{of_round}, '}{money(live['spent'])}"
+        f"{left + ', ' if (left := live.get('left', '')) else ''}{money(live['spent'])}"
     )
 
 
@@ -298,13 +296,12 @@ def _done(now: dict[str, Any]) -> str:
 
 
 def _counts(now: dict[str, Any]) -> str:
-    left = now["seconds_left"]
     waits = f"{now['waits']:,} waits of {now['waited'] / now['waits']:.2f} s" if now["waits"] else "0 waits"
     part = f"round {now['round']}, {plain(now['phase'])}: " if now.get("round") else ""
     return (
         f"{part}{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, "
         f"{waits}, {retries(now['retries'])}, {money(now['spent'])}, {duration(now['elapsed'])}"
-        + ("" if left is None or now["ended"] else f", about {duration(left)} left{' of this round' if part else ''}")
+        + (f", {left}" if (left := now.get("left", "")) and not now["ended"] else "")
         + "".join(f"\n{plain(sentence)}" for sentence in now.get("slowed", ()) if not now["ended"])
     )
 

@@ -319,11 +319,11 @@ def test_who_holds_the_store_is_told_when_the_run_ends(tmp_path: Path, answers: 
     held(tmp_path, answers, act)
 
 
-def test_pace_and_what_is_left_are_those_of_the_last_minute() -> None:
+def test_the_pace_is_that_of_the_last_minute_and_what_is_left_is_said_until_the_end() -> None:
     pulse = Pulse("c", NOW)
     assert pulse.document()["calls_per_second"] == 0
     pulse.feed(Statistics(planned=1000, settled=400))  # settled by an earlier run
-    assert pulse.document()["seconds_left"] is None
+    assert (pulse.document()["seconds_left"], pulse.document()["left"]) == (None, "")
     for second in range(1, 201):
         pace = 10 if second <= 100 else 2
         before = pulse.document()
@@ -333,4 +333,7 @@ def test_pace_and_what_is_left_are_those_of_the_last_minute() -> None:
             )
     found = pulse.document()
     assert found["calls_per_second"] == pytest.approx(2, abs=0.1)
-    assert found["seconds_left"] == pytest.approx(1000 - found["settled"], rel=0.05)
+    pulse.feed(Statistics(seconds_left=600.0, elapsed=300.0))
+    assert (pulse.document()["seconds_left"], pulse.document()["left"]) == (600.0, "about 10 min left")
+    pulse.ending = "complete"
+    assert pulse.document()["left"] == ""

@@ -126,7 +126,7 @@ class BudgetSettings:
         BudgetUnit(
             since=0,
             shards=Shards.PART,
-            template="calls = 1000",
+            template="calls = 2000",
             low=1,
             high=10**12,
             noun="calls",

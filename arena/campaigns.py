@@ -305,6 +305,10 @@ class PlanSettings:
     """Edits of completions: each battle is judged again with A's completion edited, and with B's."""
     stop: StopSettings = StopSettings()
 
+    def is_planned_at_once(self, phase: PhaseSettings) -> bool:
+        """Whether the battles of a phase are chosen without any verdict between them: its rounds are then one."""
+        return phase.battles is not None and not POLICIES[phase.policy].adaptive and not self.stop.has_rules
+
     def round_size(self, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
         """How many battles the next round of a phase has.
 
@@ -312,8 +316,8 @@ class PlanSettings:
         verdict in between is planned at once.
         """
         left = None if phase.battles is None else phase.battles - planned
-        in_one = left is not None and not POLICIES[phase.policy].adaptive and not self.stop.has_rules
-        number = phase.round if left is None else left if in_one else min(phase.round, left)
+        at_once = self.is_planned_at_once(phase)
+        number = phase.round if left is None else left if at_once else min(phase.round, left)
         return number if self.stop.battles is None else min(number, max(1, self.stop.battles - judged))
 
 

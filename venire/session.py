@@ -22,7 +22,7 @@ from venire.configs.loading import difference, resolve
 from venire.configs.schema import Campaign
 from venire.embedded import Embedded, data_tables
 from venire.live.standby import Standby
-from venire.orchestrator.costs.coverage import read_funds
+from venire.orchestrator.costs.coverage import Funds, read_funds
 from venire.orchestrator.costs.forecast import Forecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.engines.ray_cluster import cluster_of
@@ -265,8 +265,14 @@ class Session:
         """The models and instructions of its plan, with all battles that there may be."""
         if self.rounds is not None:
             return self.rounds.space
-        known = plans.known_campaign(self.store, self.campaign, respondents(self.campaign))
-        return read_space(self.store, known, self.planned, read_funds(self.store, known, self._asked_at))
+        return read_space(self.store, self._known(), self.planned, self.funds())
+
+    def funds(self) -> Funds:
+        """What its judges may still spend, and what their calls take."""
+        return read_funds(self.store, self._known(), self._asked_at)
+
+    def _known(self) -> plans.KnownCampaign:
+        return plans.known_campaign(self.store, self.campaign, respondents(self.campaign))
 
     def oversized(self) -> tuple[OversizedText, ...]:
         """The texts that the plan leaves out since no budget covers a call about them."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from venire.arena.budgets import UNITS, Amount
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, Pick
 from venire.arena.records import Matchup
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanIntervals
-from venire.orchestrator.costs.forecast import Forecast
+from venire.orchestrator.costs.budget import BudgetAccount
+from venire.orchestrator.costs.forecast import Forecast, in_all
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign
 from venire.orchestrator.planning.design_space import DesignSpace
 from venire.prices import price_warnings
@@ -40,7 +42,7 @@ def plan_document(session: Session, forecast: Forecast) -> dict[str, Any]:
         "plan": _phases(session.campaign, session.planned),
         "equal_texts": session.planned.equal_texts,
         "recorded": [asdict(one) for one in chosen.recorded],
-        "warnings": list(plan_warnings(session)),
+        "warnings": [*plan_warnings(session), *budget_cuts(session, forecast)],
         "progress": asdict(forecast.progress) | {"missing": forecast.progress.missing},
         "judges": [asdict(row) for row in forecast.judges],
         "too_long": [asdict(row) for row in session.forecast_long()],
@@ -88,6 +90,68 @@ def plan_warnings(session: Session) -> Iterator[str]:
             f"rules of [plan.stop] about widths and ranks need {MIN_INSTRUCTIONS} instructions, and this plan has "
             f"{many}: they will never end it"
         )
+
+
+def budget_cuts(session: Session, forecast: Forecast) -> Iterator[str]:
+    """Which budget ends a plan of so many battles before its end, and by how much, before anything is asked."""
+    campaign, planned = session.campaign, sum(one.design.size for one in session.planned.rounds)
+    wanted = _wanted_battles(session)
+    if wanted is None or not planned or forecast.progress.settled or forecast.progress.failed:
+        return
+    found: list[tuple[int, str, str]] = []
+    rows = {row.judge: row for row in forecast.judges}
+    for account, judges in _accounts(session):
+        mine = in_all(rows[name] for name in judges if name in rows)
+        takes = Amount(mine.calls, mine.expected, mine.input_tokens + mine.output_tokens)
+        for unit, limit in account.limits.limited:
+            whole = unit.of_amount(takes) * wanted / planned
+            if whole > (free := max(0, limit - account.taken(unit))):
+                covered = int(wanted * free / whole)
+                found.append(
+                    (covered, f"{account.whose} of {unit.text(limit)}", unit.text(unit.round_up(round(whole))))
+                )
+    if found:
+        covered, whose, needed = min(found)
+        battles = planned if campaign.plan.is_planned_at_once(campaign.plan.phases[0]) else covered
+        yield (
+            f"{whose} covers about {min(battles, covered or battles):,} of the {wanted:,} battles of the plan, which "
+            f"take about {needed}: raise it, or lower [plan] battles"
+        )
+
+
+def _wanted_battles(session: Session) -> int | None:
+    """The battles that a plan asks for, as far as there are so many; None where they are not counted."""
+    phases, design = session.campaign.plan.phases, session.planned.design
+    numbers = [phase.battles for phase in phases]
+    if not session.campaign.pair_judges or design.battles is None or None in numbers:
+        return None
+    models = len(design.models)
+    return min(sum(filter(None, numbers)), models * (models - 1) // 2 * len(session.design_space().instructions))
+
+
+def within_budgets(session: Session, forecast: Forecast) -> Forecast:
+    """The forecast with no more money at most than budgets leave, by judge and in all."""
+    left: dict[str, int] = {}
+    shared = forecast.whole.most
+    for account, judges in _accounts(session):
+        if account.limits.money is None:
+            continue
+        free = max(0, account.limits.money - account.taken(UNITS["money"]))
+        left |= {name: min(free, left.get(name, free)) for name in judges}
+        if len(judges) == len(session.campaign.judges):
+            shared = min(shared, free)
+    rows = tuple(replace(row, most=min(row.most, left.get(row.judge, row.most))) for row in forecast.judges)
+    whole = in_all(rows)
+    return replace(forecast, judges=rows, whole=replace(whole, most=min(whole.most, shared)))
+
+
+def _accounts(session: Session) -> Iterator[tuple[BudgetAccount, tuple[str, ...]]]:
+    """Each account with a limit, and the judges whose calls it pays."""
+    charged: dict[int, tuple[BudgetAccount, list[str]]] = {}
+    for name, budget in session.funds().budgets.items():
+        for account in budget.accounts:
+            charged.setdefault(id(account), (account, []))[1].append(name)
+    return ((account, tuple(names)) for account, names in charged.values() if account.limits.limited)
 
 
 @dataclass(frozen=True, slots=True)

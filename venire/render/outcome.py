@@ -18,6 +18,7 @@ from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis
 from venire.arena.wording import few, money, plain
 from venire.embedded import Embedded
+from venire.forecasts.plan import within_budgets
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import EXIT_CODES, CampaignSummary, Ending, LeaseLosses
@@ -351,7 +352,7 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
     if summary.stopped is not None:  # between two rounds, with nothing left half judged
         return
     screen.print(f"\nstopped by the budget: {whole.missing:,} of {whole.planned:,} trials are missing")
-    for row in session.forecast().judges:
+    for row in within_budgets(session, session.forecast()).judges:
         if not row.trials:
             continue
         why = summary.unaffordable.get(row.judge, "not asked")

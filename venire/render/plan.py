@@ -13,7 +13,7 @@ from venire.arena.campaigns import CampaignSettings, PhaseSettings
 from venire.arena.shapes import Shape
 from venire.arena.wording import few, interval_text, money, plain
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
-from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
+from venire.forecasts.plan import DesignLimit, PolicyReason, budget_cuts, plan_warnings, within_budgets
 from venire.judges import PROTOCOLS, REASONS_TOKENS
 from venire.judges.providers.price_table import price_table
 from venire.orchestrator.costs.call_cost import LEVEL
@@ -73,7 +73,7 @@ def show_plan(screen: Console, session: Session, forecast: Forecast) -> None:
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
-    for sentence in plan_warnings(session):
+    for sentence in (*plan_warnings(session), *budget_cuts(session, forecast)):
         screen.print(plain(sentence), style="yellow")
     show_recovered(screen, recovered(session.store))
     if session.tried_again:
@@ -86,7 +86,7 @@ def show_plan(screen: Console, session: Session, forecast: Forecast) -> None:
         )
     if not progress.missing:
         return
-    _show_forecast(screen, forecast, session.role)
+    _show_forecast(screen, forecast, session)
     campaign = session.campaign
     _show_waves(screen, campaign)
     budget = [campaign.budget.texts() or "none"]
@@ -234,27 +234,36 @@ def _show_phases(screen: Console, campaign: CampaignSettings, planned: PlannedCa
     for phase in campaign.plan.phases:
         mine = [one for one in planned.rounds if one.phase == phase.name]
         size = counted(sum(one.design.size for one in mine), "battle")
-        there = f"; planned so far: {counted(len(mine), 'round')}, {size}" if mine else ""
-        screen.print(plain(f"phase {phase.name}: {_of_phase(phase)}{there}"))
+        if campaign.plan.is_planned_at_once(phase):
+            drawn = planned.design
+            most = counted(pairs_of(drawn.models) * len(drawn.instructions), "battle")
+            there = f"; planned: {size}{', all that there are' if size == most else ''}"
+            rounds = "chosen at once"
+        else:
+            there, rounds = f"; planned so far: {counted(len(mine), 'round')}, {size}", f"in rounds of {phase.round:,}"
+        screen.print(plain(f"phase {phase.name}: {_of_phase(phase, rounds)}{there if mine else ''}"))
     if rules := stop_rules(campaign.plan.stop):
         screen.print(f"stops when {' or '.join(rules)}, or at the end of the plan or of the budget")
 
 
-def _of_phase(phase: PhaseSettings) -> str:
+def _of_phase(phase: PhaseSettings, rounds: str) -> str:
     if phase.crosses:
         return f"{phase.policy}, every matchup on all instructions"
     many = "battles until a rule or the budget ends it" if phase.battles is None else f"{phase.battles:,} battles"
     about = {"mean": "", "boundary": f" about the best {phase.top}", "place": f" about {phase.place}"}[phase.purpose]
-    return f"{phase.policy}{about}, {many}, in rounds of {phase.round:,}"
+    return f"{phase.policy}{about}, {many}, {rounds}"
 
 
-def _show_forecast(screen: Console, forecast: Forecast, asked: str) -> None:
-    """Calls, tokens, money and time by judge, and what these figures were learnt from; `asked` heads the names."""
-    head = (asked, "trials", "calls", "tokens in", "tokens out", "low", "expected", "high", "at most", "time")
+def _show_forecast(screen: Console, forecast: Forecast, session: Session) -> None:
+    """Calls, tokens, money and time by judge, with what budgets leave of it, and what these figures are learnt from."""
+    without, forecast = forecast.whole.most, within_budgets(session, forecast)
+    head = (session.role, "trials", "calls", "tokens in", "tokens out", "low", "expected", "high", "at most", "time")
     cells = [(*_cells(row), _time(row)) for row in forecast.judges]
     if len(cells) > 1:
         cells.append((*_cells(forecast.whole), ""))
     tabulate(screen, head, cells, unless_all=money(0))
+    if forecast.whole.most < without:
+        screen.print(f"at most: what the budget leaves; without it {money(without)}", style="dim")
     for sentence in _notes(forecast.judges):
         screen.print(sentence, style="dim")
 

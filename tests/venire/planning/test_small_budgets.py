@@ -175,3 +175,22 @@ def test_an_instruction_that_no_budget_covers_is_named_and_not_asked_of_contesta
     done = venire("generate", path, "--yes")
     assert done.code == 0, done.err
     assert f"left out: instruction {row['instruction_id']!r} has about 1,000,0" in " ".join(done.err.split())
+
+
+def test_a_budget_that_cuts_a_plan_is_named_with_what_all_battles_take(venire: Venire, write_campaign: Write) -> None:
+    """The danger: a template of 200 battles was cut by its own number of calls without a word."""
+    file = in_rounds(write_campaign(judge=PRICED, more="[budget]\ncalls = 80\nmoney = 0.9"))
+    done = venire("plan", file)
+    assert "chosen at once; planned: " in done.out
+    cut = next(line for line in done.out.splitlines() if "of the 30 battles of the plan" in line)
+    assert cut.startswith("the budget of ")
+    assert "raise it" in cut
+    most = [line for line in done.out.splitlines() if line.startswith("at most: what the budget leaves")]
+    assert len(most) == 1
+    assert cut in " ".join(venire("plan", file, "--json").json()["warnings"])
+
+
+def test_a_plan_that_its_budget_covers_says_nothing_of_it(venire: Venire, write_campaign: Write) -> None:
+    shown = venire("plan", in_rounds(write_campaign(judge=PRICED, more="[budget]\ncalls = 5000"))).out
+    assert "battles of the plan" not in shown
+    assert "at most: what" not in shown

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from venire.arena.campaigns import BATCH_PART, CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.judges.providers.price_table import find_price, price_table
+from venire.judges.providers.price_table import find_price, nearest_model, price_table
 
 _MIN_RATE = 1_000_000
 """$0.001 per million tokens: the smallest models cost ten times as much."""
@@ -29,11 +29,14 @@ def judge_price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
     check_prices(campaign, judge)
     if judge.free:
         return TokenPrice(0, 0)
-    found = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
+    address = judge.lane.routes[0].base_url
+    found = judge.price or find_price(judge.model, address)
     if found is None:
         price, free = _words(campaign)
+        near = nearest_model(judge.model, address) if address else None
+        known = "" if near is None else f" (the nearest known is {near})"
         raise InputError(
-            f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}: add "
+            f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}{known}: add "
             f"{price} per million tokens, or {free}"
         )
     return found

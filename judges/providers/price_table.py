@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.campaigns import TokenPrice
+from venire.arena.wording import nearest
 from venire.judges.providers.vendors import VENDORS, vendor_of
 
 _PRICE_TABLE = "model_prices_and_context_window_backup.json"
@@ -85,6 +86,23 @@ def models_named(words: str) -> Mapping[str, KnownModel]:
     """Those of `known_models` whose short names hold all of some words, in whatever case."""
     parts = words.lower().split()
     return {name: known for name, known in known_models().items() if all(part in name.lower() for part in parts)}
+
+
+def nearest_model(model: str, base_url: str | None = None) -> str | None:
+    """The short name of the known model whose name is most like another, of the vendor at `base_url` alone if given.
+
+    None where there is none, and for an address of no vendor.
+
+    >>> nearest_model("gpt-4.1-mni", "https://api.openai.com/v1")
+    'openai:gpt-4.1-mini'
+    """
+    sellers = {name for name, vendor in VENDORS.items() if base_url is None or vendor is vendor_of(base_url)}
+    sold = (name.partition(":") for name in known_models())
+    names = {
+        alias: f"{seller}:{own}" for seller, _, own in sold if seller in sellers for alias in (own, f"{seller}:{own}")
+    }
+    near = nearest(model, names, cutoff=0.7)
+    return None if near is None else names[near]
 
 
 def selling_vendor(model: str) -> str | None:

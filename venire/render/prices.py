@@ -7,8 +7,8 @@ from itertools import groupby
 
 from rich.console import Console
 
-from venire.arena.wording import money, nearest, plain
-from venire.judges.providers.price_table import KnownModel, known_models
+from venire.arena.wording import money, plain
+from venire.judges.providers.price_table import KnownModel, nearest_model
 from venire.render.screen import tabulate
 
 _LISTED = 40
@@ -23,8 +23,8 @@ def show_prices(screen: Console, models: Mapping[str, KnownModel | None], table:
     if unknown := [name for name, one in models.items() if one is None or one.price is None]:
         names = plain(", ".join(unknown))
         screen.print(f"no price is known of {names}: give price = {{ input = ..., output = ... }} in the campaign file")
-        if nearest := _nearest(unknown):
-            screen.print(f"the nearest known: {plain(', '.join(nearest))}")
+        if near := list(filter(None, map(nearest_model, unknown))):
+            screen.print(f"the nearest known: {plain(', '.join(near))}")
 
 
 def show_found(screen: Console, models: Mapping[str, KnownModel], table: str | None) -> None:
@@ -48,13 +48,6 @@ def show_vendors(screen: Console, models: Mapping[str, KnownModel], table: str |
     tabulate(screen, ("vendor", "models", "lowest input", "highest input"), rows)
     _source(screen, table)
     screen.print("search: venire prices WORD, such as venire prices haiku or venire prices groq:")
-
-
-def _nearest(unknown: list[str]) -> list[str]:
-    """For each unknown model the known one whose name is most like it, with or without its vendor."""
-    names = {alias: name for name in known_models() for alias in (name.partition(":")[2], name)}
-    close = (nearest(model, names, cutoff=0.7) for model in unknown)
-    return [names[name] for name in close if name is not None]
 
 
 def _source(screen: Console, table: str | None) -> None:

@@ -61,6 +61,16 @@ def test_an_unknown_model_names_the_nearest(venire: Venire) -> None:
     assert "openai:gpt-4o-mini" in done.out
 
 
+def test_a_plan_without_a_price_names_the_nearest_model_of_the_same_vendor(
+    venire: Venire, write_campaign: Write
+) -> None:
+    done = venire("plan", write_campaign(judges='[[judge]]\nmodel = "openai:gpt-4.1-mni"\n'))
+    assert done.code == 2
+    assert "the nearest known is openai:gpt-4.1-mini" in done.err
+    other = '[[judge]]\nmodel = "gpt-4.1-mni"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    assert "nearest" not in venire("plan", write_campaign(name="other.toml", judges=other)).err
+
+
 def test_a_plan_says_whose_prices_are_from_the_table(venire: Venire, write_campaign: Write) -> None:
     judge = '[[judge]]\nmodel = "gpt-4o-mini"\nbase_url = "http://127.0.0.1:9/v1"\n{}\n'
     done = venire("plan", write_campaign(judges=judge.format("")))

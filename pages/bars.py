@@ -9,9 +9,11 @@ from venire.reports.documents.rows import rank_range
 from venire.reports.planes import round_ticks
 
 _LABEL = 4.5
-"""Half of what the widest label of the scale takes: closer to an end it begins or ends there."""
+"""Half of what the widest label of the scale takes: closer to an end, but not at it, a label would meet the next."""
 
-_TICKS = 6
+_TICKS = 6.5
+_STEPS = (1.0, 2.0, 2.5, 5.0)
+"""So many labels, at such distances, have room where a bar is shortest."""
 
 
 def drawn_board(
@@ -86,10 +88,11 @@ def _scale(rows: Sequence[Mapping[str, Any]], least_room: float = 10.0) -> tuple
 def _axis(low: float, high: float) -> list[dict[str, Any]]:
     """Ticks of a scale at round numbers: where they are, and as text."""
     found = []
-    for value in round_ticks(low, high, _TICKS):
+    for value in round_ticks(low, high, _TICKS, _STEPS):
         x = _x(value, low, high)
-        anchor = "start" if x < _LABEL else "end" if x > 100.0 - _LABEL else "middle"
-        found.append({"x": x, "text": f"{value:.10g}", "anchor": anchor})
+        at_end = "start" if x <= 0.0 else "end" if x >= 100.0 else ""
+        text = f"{value:.10g}" if at_end or _LABEL <= x <= 100.0 - _LABEL else ""
+        found.append({"x": x, "text": text, "anchor": at_end or "middle"})
     return found
 
 

@@ -32,8 +32,8 @@ _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 
 class PageChart:
     """What a template draws: areas and a line over time, or rows with intervals (`bars`), with the labels of its axes.
 
-    `up` and `across` are the names of the axes, `areas` have a kind that the style sheet has a colour for, and `kinds` are
-    these in the order of the legend. `line` is a path on a plane that is 100 wide.
+    `up` and `across` are the names of the axes, `areas` have a kind that the style sheet has a colour for, and `kinds`
+    are these in the order of the legend. `line` is a path on a plane that is 100 wide.
     """
 
     up: str = ""

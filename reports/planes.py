@@ -61,20 +61,20 @@ class PlaneAxis:
         return round_ticks(low, high, _TICKS)
 
 
-def round_ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers at equal distances between two, so many about.
+def round_ticks(low: float, high: float, most: float, digits: Sequence[float] = (1.0, 2.0, 5.0)) -> list[float]:
+    """Round numbers at equal distances between two, so many about; distances are one of `digits` by a power of ten.
 
     >>> round_ticks(0.0, 1.0, 4)
     [0.0, 0.5, 1.0]
     """
-    step = _step((high - low) / most)
+    step = _step((high - low) / most, digits)
     return [step * number for number in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _step(least: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is not below `least`."""
+def _step(least: float, digits: Sequence[float]) -> float:
+    """The smallest of `digits` times a power of ten that is not below `least`."""
     power = 10.0 ** floor(log10(least)) if least > 0.0 else 1.0
-    return next((digit * power for digit in (1.0, 2.0, 5.0) if digit * power >= least), 10.0 * power)
+    return next((digit * power for digit in digits if digit * power >= least), 10.0 * power)
 
 
 def _known(value: Any) -> bool:

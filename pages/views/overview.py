@@ -109,18 +109,23 @@ def _answer(
     if not settled or found["writes"]:
         return found
     try:
-        board = here.board_at_hand() or here.board()
+        ends = here.live is None or here.live.get("ending")
+        board = (
+            None if ends else here.board_at_hand()
+        ) or here.board()  # a run's may be a moment old, but not its last
     except InputError as error:
         return found | {"why_not": str(error)}
     if not board:
         return found | {"pending": "The board is being computed. It comes by itself."}
     said = {"board": board, "counts": board["counts"], "cost": cost_document(spent)}
+    so_far = so_far or board["counts"]["verdicts"] < settled
     models = {one.name: one for one in known_models(here.store)}
     drawn = drawn_board(board["models"][:_TOP], partial(board_links, here, models))
     audit = here.audit_at_hand() if drawn["unit"] == "Elo" else None  # of grades alone there is none
     if audit is None and here.audit_under_way():
         found["pending"] = "What to doubt is being computed. It comes by itself."
     return found | {
+        "so_far": so_far,
         "answer": answer(said, so_far=so_far),
         "board": board,
         "drawn": drawn,

@@ -416,6 +416,16 @@ def every_page(served: Served) -> dict[str, str]:
 
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+CUT = """() => [...document.querySelectorAll('main th, main td, main p, main li, main svg')]
+  .filter(one => !one.closest('.scroll') || (innerWidth < 600 && one.closest('.stack')))
+  .filter(one => { const {left, right} = one.getBoundingClientRect(); return left < 0 || right > innerWidth; })
+  .filter(one => getComputedStyle(one).position !== 'absolute').slice(0, 5).map(one => one.outerHTML.slice(0, 200))"""
+"""What is beyond an edge of the window and in no box that scrolls; of a table that stacks on a phone nothing is."""
+
+RIGHTMOST = """() => Math.max(...[...document.querySelectorAll('main td, main p, main li, main svg, main .text')]
+  .map(one => one.getBoundingClientRect()).filter(one => one.height > 0).map(one => one.right))"""
+"""Where the content of a page ends."""
+
 KINDS = (
     *PAGES, *NUMBERED, "markdown", "plain", "marks", "filtered", "hits", "hits in texts", "nothing",
 )  # fmt: skip
@@ -429,6 +439,9 @@ def test_every_page_fits_is_accessible_and_asks_nobody_else(visit: Visit, served
         for width in (1440, 1024, 390):
             page.set_viewport_size({"width": width, "height": 900})
             visit.no_overflow(page)
+            assert page.evaluate(CUT) == [], f"{kind} at {width}"
+            if width == 1440 and kind != "search":  # of no word, a form alone
+                assert page.evaluate(RIGHTMOST) > 1200, f"the right of {kind} is empty"
             assert visit.axe(page) == [], f"{kind} at {width} in {scheme}"
     visit.assert_quiet()
 
@@ -504,3 +517,16 @@ def test_an_address_that_leads_nowhere_is_answered_in_a_sentence(
     expect(page.locator("main")).to_contain_text(words)
     assert "Traceback" not in page.content()
     visit.assert_quiet()
+
+
+@pytest.mark.parametrize("page_name", ["leaderboard", "overview"])
+def test_intervals_have_the_width_of_a_phone(visit: Visit, served: Served, page_name: str) -> None:
+    page = opened(visit, served.at(page_name), 390)
+    bars = page.locator(".board .bar")
+    boxes = [bars.nth(number).bounding_box() for number in range(bars.count())]
+    assert len(boxes) == 7  # of the axis, and of each model
+    assert all(box is not None and box["width"] > 300 and box["x"] + box["width"] <= 390 for box in boxes)
+    labels = page.locator(".board .axis text")
+    assert labels.count() > 3
+    ends = sorted(box["x"] + box["width"] for box in (one.bounding_box() for one in labels.all()) if box is not None)
+    assert ends[-1] <= 390

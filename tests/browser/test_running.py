@@ -60,15 +60,20 @@ def test_the_overview_follows_a_run_to_its_end_and_keeps_the_last_state(visit: V
         expect(page.locator("header .run .badge")).to_have_text("running")
         seen: list[int] = []
 
+        answers: set[str] = set()
+
         def ended() -> bool:
             if not seen or count(page) != seen[-1]:
                 seen.append(count(page))
+                answers.add(page.locator("#answer .lead").inner_text())
             return page.locator("#lost").is_visible()
 
         assert eventually(page, ended)
         expect(page.locator("#lost")).to_contain_text("The run has ended (complete)")
         expect(page.locator("#running")).to_have_text("ended")
         expect(page.locator("#settled")).to_have_attribute("data-count", "480")
+        assert any(" so far " in one for one in answers), answers
+        expect(page.locator("#answer .lead")).to_contain_text(" leads ")
         assert seen == sorted(seen)
         assert len({*seen, count(page)}) >= 4, "it has gone up three times at least"
         assert run.wait() == 0, "".join(run.said)

@@ -252,8 +252,8 @@ class Fits:
         self._closed = False
         self._known: OrderedDict[tuple[Any, ...], tuple[tuple[int, ...], Fit]] = OrderedDict()
 
-    def get(self, key: tuple[Any, ...], source: FitSource, work: Work, *, patience: float = 30.0) -> Fit:
-        """The fit of a key: the one that is there or under way, else begun now."""
+    def get(self, key: tuple[Any, ...], source: FitSource, work: Work, *, patience: float | None = 30.0) -> Fit:
+        """The fit of a key: the one that is there or under way, else begun now; without patience a stale one too."""
         batch = tuple(one.store.batch for one in source.every)
         with self._door:
             there, before = self._known.get(key), None
@@ -262,7 +262,8 @@ class Fits:
                 before = fit.document or fit.before
                 age = 0.0 if fit.ended is None else monotonic() - fit.ended
                 failed = fit.error is not None and age > _AGAIN_SECONDS
-                old = fit.done.is_set() and made_of != batch and age > max(patience, 20 * fit.seconds)
+                stale = patience is None or age > max(patience, 20 * fit.seconds)
+                old = fit.done.is_set() and made_of != batch and stale
                 if not (failed or old):
                     self._known.move_to_end(key)
                     return fit

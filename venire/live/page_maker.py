@@ -164,8 +164,8 @@ class PageMaker:
                 return RenderedPage(page.html(here).encode("utf-8", "replace"))
             except WaitingError as waiting:
                 if page.meanwhile:
-                    here = replace(here, board=lambda *choice: {})
-                    waiting.meanwhile = RenderedPage(page.html(here).encode("utf-8", "replace"))
+                    meanwhile = replace(here, board=lambda *choice: here.board_at_hand() or {})
+                    waiting.meanwhile = RenderedPage(page.html(meanwhile).encode("utf-8", "replace"))
                 raise
 
     def _work(self, method: str = "", judge: str = "", category: str = "") -> Work:
@@ -199,7 +199,7 @@ class PageMaker:
 
     def _fit(self, here: PageContext, what: str, work: Work, beside: FitSource | None = None) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
-        patience = 30.0 if here.live is not None else 0.0
+        patience = 0.0 if here.live is None else None if here.live.get("ending") else 30.0
         source = FitSource(here.store, here.campaign, here.holding, beside)
         fit = self.fits.get(_key(here, work), source, work, patience=patience)
         if not fit.done.is_set():

@@ -32,7 +32,7 @@ from venire.prices import price_warnings
 from venire.session import GivenBattles, Records, Session
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
-from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS, with_text
+from venire.storage.transfer.formats.columns import INSTRUCTION_TEXTS, answers_hint, with_text
 from venire.storage.transfer.formats.source import MissingColumnError, NoRowsError, open_table
 from venire.storage.transfer.memory import is_missing, is_table, memory_table
 from venire.wording import set_aside
@@ -210,8 +210,11 @@ def _of_table(source: Any, mapping: Mapping[str, str]) -> Iterator[Pair]:
         cells = [table.text(table.column(name, mapping)) for name in ("instruction", *_SIDES, *optional)]
         rows = table.execute(f"select {', '.join(cells)} from {{table}}").fetchall()
     except MissingColumnError as error:
+        if (hint := answers_hint(table)) is not None:
+            raise InputError(f"{table.path}: {hint}; vn.judge takes an instruction and two answers a row") from None
         raise InputError(
-            f'{error.sentence}. Where another column holds it: mapping={{"{error.ours}": "{error.hint}"}}'
+            f'{error.sentence}. Where another column holds it: mapping={{"{error.ours}": "{error.hint}"}}; columns of '
+            "more models than two: `venire judge FILE`"
         ) from None
     finally:
         table.connection.close()

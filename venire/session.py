@@ -48,6 +48,7 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.formats import tables
+from venire.storage.transfer.formats.files import refuse_address
 from venire.storage.transfer.formats.source import MissingColumnError
 from venire.storage.transfer.importing import Added
 
@@ -74,15 +75,15 @@ class GivenBattles:
 class Session:
     """An active campaign: within `with`, its store is open, its data imported and its plan written.
 
-    Nothing is opened or written before `with` is entered. The constructor raises InputError for errors in the campaign
-    itself. Entering raises it for errors in data, plan or store, and for a file that changed after calls were
-    made, unless `amend` is true; with "tables" a plan is also made anew where its tables hold more than they did, as it
-    is where contestants have written. A store that was created for a refused campaign is removed again. `steering` replaces
-    ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
-    before the first round. `spends`: refuse budgets that do not cover one battle, or one trial. `shard`: only a part of
-    the plan is asked, into a store of its own, with what was taken over from others. `crew`: actors of a Ray cluster
-    ask the calls. `options`: those of the command line that a command which goes on needs too. `given`: battles that
-    are planned in place of what the campaign's policy would choose.
+    Nothing is opened or written before `with` is entered. The constructor raises InputError for errors in the
+    campaign itself. Entering raises it for errors in data, plan or store, and for a file that changed after calls
+    were made, unless `amend` is true; with "tables" a plan is also made anew where its tables hold more than they
+    did, as it is where contestants have written. A store that was created for a refused campaign is removed again.
+    `steering` replaces ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior
+    knowledge of the models before the first round. `spends`: refuse budgets that do not cover one battle, or one
+    trial. `shard`: only a part of the plan is asked, into a store of its own, with what was taken over from others.
+    `crew`: actors of a Ray cluster ask the calls. `options`: those of the command line that a command which goes on
+    needs too. `given`: battles that are planned in place of what the campaign's policy would choose.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -145,6 +146,7 @@ class Session:
                 except InputError as error:
                     raise InputError(f"{campaign.path}: {self.role} {judge.name!r}: {error}") from None
         for kind, path in data_tables(campaign.data):
+            refuse_address(path)
             if not path.is_file():
                 what = "which is a folder: name a file in it" if path.is_dir() else "and there is no such file"
                 raise InputError(f"{campaign.path}: [data] {kind} names {path}, {what}")

@@ -25,7 +25,7 @@ from venire.arena.hints import setting, setting_of
 from venire.arena.records import Completion, Instruction
 from venire.arena.wording import few
 from venire.storage.transfer.formats import FORMATS, Format
-from venire.storage.transfer.formats.columns import INSTRUCTION_IDS, INSTRUCTION_TEXTS, column_named
+from venire.storage.transfer.formats.columns import ANSWER_COLUMNS, column_named
 from venire.storage.transfer.formats.source import MissingColumnError, TableFile, TableSource, open_table
 from venire.storage.transfer.formats.texts import (
     Skipped,
@@ -36,25 +36,6 @@ from venire.storage.transfer.formats.texts import (
     messages,
     turns_of,
 )
-
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "instruction": (*INSTRUCTION_TEXTS, "input", "query", "task", "user_prompt", "user"),
-    "model": ("model", "model_name", "model_id", "generator", "candidate", "contestant", "llm", "system"),
-    "completion": (
-        *("completion", "response", "output", "answer", "generation", "generated_text", "prediction", "reply"),
-        *("model_output", "model_response", "response_text", "text"),
-    ),
-    "instruction_id": (*INSTRUCTION_IDS, "id", "uid", "idx", "index"),
-    "category": ("category", "domain", "topic", "subject"),
-    "reference": (
-        *("reference", "reference_answer", "ground_truth", "gold", "gold_answer", "expected", "expected_output"),
-        *("expected_answer", "ideal", "target"),
-    ),
-    "input": ("input",),
-    "messages": ("messages", "conversation", "conversations"),
-    "gathered": ("completions", "responses", "outputs", "answers", "generations"),
-}
-"""What tables call each of our columns, the surest name first."""
 
 _OURS = ("instruction", "model", "completion", "instruction_id", "category", "reference")
 """Those that a mapping may name."""
@@ -165,7 +146,7 @@ def _of_table(source: TableSource, mapping: Mapping[str, str], notes: list[str],
 
 def _flattened(table: TableFile) -> TableFile:
     """A table whose rows hold all of them in one structure, `data`, as tasks of Label Studio do, without it."""
-    if "data" not in table.columns or column_named(table, _NAMES["instruction"]) is not None:
+    if "data" not in table.columns or column_named(table, ANSWER_COLUMNS["instruction"]) is not None:
         return table
     data = table.json("data")
     found = table.execute(f"select distinct json_keys({data}) from {{table}} where json_valid({data})").fetchall()
@@ -184,7 +165,7 @@ def _rows(table: TableFile, mapping: Mapping[str, str], notes: list[str], *, sev
     """The answers of a table of any form."""
     theirs = {
         ours: table.column(ours, mapping) if ours in mapping else column_named(table, names, {*mapping.values()})
-        for ours, names in _NAMES.items()
+        for ours, names in ANSWER_COLUMNS.items()
     }
     columns = {ours: name for ours, name in theirs.items() if name is not None}
     if columns.get("input") == columns.get("instruction"):
@@ -296,7 +277,9 @@ def _gathered(table: TableFile, columns: Mapping[str, str]) -> Iterator[_Answer]
 def _model_and_text(one: Any) -> tuple[Any, Any] | None:
     if not isinstance(one, dict):
         return None
-    model, text = (next((one[name] for name in _NAMES[ours] if name in one), None) for ours in ("model", "completion"))
+    model, text = (
+        next((one[name] for name in ANSWER_COLUMNS[ours] if name in one), None) for ours in ("model", "completion")
+    )
     return None if model is None else (model, text)
 
 

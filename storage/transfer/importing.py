@@ -213,9 +213,14 @@ def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]
 
     def row(ordinal: int, one: Completion) -> Row:
         if one.instruction not in known:
+            whole, point, rest = one.instruction.partition(".")
+            alike = whole if point and not rest.strip("0") else f"{one.instruction}.0"
+            remedy = "add it to the instructions, or leave the row out"
+            if alike in known:
+                remedy = f"the instructions have {alike!r}: write ids alike, a whole number without a fraction in both"
             raise UnknownInstructionError(
                 f"completion {ordinal + 1} (of {one.model!r}) answers instruction {one.instruction!r}, which is not in "
-                "the store: nothing was imported; add it to the instructions, or leave the row out"
+                f"the store: nothing was imported; {remedy}"
             )
         if one.model not in models:
             models[one.model] = len(models) + 1

@@ -114,6 +114,7 @@ def votes(
     from venire.cli.verdict_options import column_map, value_map, where
     from venire.reports.wording import counted
     from venire.storage.store.opening import open_store
+    from venire.storage.transfer.formats.files import files_of
     from venire.storage.transfer.votes import add_votes, read_votes
 
     given = [
@@ -125,7 +126,7 @@ def votes(
             where=where(table.where),
             both_bad=table.both_bad or "tie",
         )
-        for path in paths
+        for path in files_of(paths)
     ]
     with open_store(store, create=False) as opened:
         added = add_votes(opened, name, *given)
@@ -173,9 +174,10 @@ def grades(
     from venire.cli.verdict_options import column_map
     from venire.reports.wording import counted
     from venire.storage.store.opening import open_store
+    from venire.storage.transfer.formats.files import files_of
     from venire.storage.transfer.gold import add_gold, read_gold
 
-    given = [read_gold(path, column_map(mapping)) for path in paths]
+    given = [read_gold(path, column_map(mapping)) for path in files_of(paths)]
     with open_store(store, create=False) as opened:
         added = add_gold(opened, name, *given)
     if as_json:
@@ -216,8 +218,10 @@ def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: boo
     from venire.cli.options import write_json
     from venire.orchestrator.run.reparse import screen
     from venire.storage.store.opening import open_store
+    from venire.storage.transfer.formats.files import files_of
     from venire.storage.transfer.importing import add_texts
 
+    paths = files_of(paths)
     for path in paths:
         next(read([path]), None)  # a file that is none of these makes no store
     with open_store(store) as opened:

@@ -26,6 +26,7 @@ from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats.columns import (
     NOT,
     RESPONDENTS,
+    answers_hint,
     columns_of,
     condition,
     encode,
@@ -280,6 +281,8 @@ def _columns(
 
 def _no_models(table: TableFile, side: str, mapping: Mapping[str, str]) -> InputError:
     """The error of a table without two columns of models; with one it may hold scores or ranks of single models."""
+    if (hint := answers_hint(table)) is not None:
+        return InputError(f"{table.path}: {hint}")
     models = [name for name in table.columns if "model" in name.casefold()]
     ranked = [(ours, name) for name in table.columns for ours in (_SHARE, "rank") if ours in name.casefold()]
     ranked = ranked if len(ranked) == 1 else [(_SHARE, "COLUMN")]

@@ -8,7 +8,9 @@ taken about 0: so neither depends on which model a table calls A.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -29,6 +31,25 @@ INSTRUCTION_IDS = ("instruction_id", "question_id", "prompt_id", "item_id", "sam
 
 INSTRUCTION_TEXTS = ("instruction", "prompt", "question")
 """What tables call the text of an instruction, ours first."""
+
+ANSWER_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "instruction": (*INSTRUCTION_TEXTS, "input", "query", "task", "user_prompt", "user"),
+    "model": ("model", "model_name", "model_id", "generator", "candidate", "contestant", "llm", "system"),
+    "completion": (
+        *("completion", "response", "output", "answer", "generation", "generated_text", "prediction", "reply"),
+        *("model_output", "model_response", "response_text", "text"),
+    ),
+    "instruction_id": (*INSTRUCTION_IDS, "id", "uid", "idx", "index"),
+    "category": ("category", "domain", "topic", "subject"),
+    "reference": (
+        *("reference", "reference_answer", "ground_truth", "gold", "gold_answer", "expected", "expected_output"),
+        *("expected_answer", "ideal", "target"),
+    ),
+    "input": ("input",),
+    "messages": ("messages", "conversation", "conversations"),
+    "gathered": ("completions", "responses", "outputs", "answers", "generations"),
+}
+"""What tables of answers call each of our columns, the surest name first."""
 
 _SYNONYMS = {
     "judge": ("annotator", "worker", "voter", "rater"),
@@ -70,6 +91,17 @@ def with_text(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]
     """The mapping with the file's column of texts of instructions, where it has one of some name."""
     texts = _named(table, INSTRUCTION_TEXTS)
     return {"instruction": texts[0], **mapping} if texts else mapping
+
+
+def answers_hint(table: TableFile) -> str | None:
+    """What to do with a table that has a prompt, a model and an answer in each row; None for any other table."""
+    if any(column_named(table, ANSWER_COLUMNS[ours]) is None for ours in ("instruction", "model", "completion")):
+        return None
+    file = shlex.quote(str(table.path)) if isinstance(table.path, Path) else "FILE"
+    return (
+        f"holds answers to judge: `venire judge {file}` makes a leaderboard of it, and `venire init FOLDER --from "
+        f"{file}` the tables of a campaign"
+    )
 
 
 def column_named(table: TableFile, names: Sequence[str], taken: Collection[str] = ()) -> str | None:

@@ -24,8 +24,8 @@ from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.arena.records import Completion, Instruction, Rating
 from venire.arena.wording import suggest
-from venire.storage.transfer.formats.columns import with_ids
-from venire.storage.transfer.formats.source import TableFile, open_table
+from venire.storage.transfer.formats.columns import answers_hint, with_ids
+from venire.storage.transfer.formats.source import MissingColumnError, TableFile, open_table
 
 _ROWS = 1000
 
@@ -83,7 +83,12 @@ def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Tabl
     table = open_table(path)
     mapping = with_ids(table, mapping)
     there = [name for name in columns.optional if name in mapping or name in table.columns]
-    return table, {name: table.column(name, mapping) for name in [*needed, *there]}
+    try:
+        return table, {name: table.column(name, mapping) for name in [*needed, *there]}
+    except MissingColumnError:
+        if kind != "elo" and (hint := answers_hint(table)) is not None:
+            raise InputError(f"{table.path}: {hint}") from None
+        raise
 
 
 def _refuse_duplicates(table: TableFile, kind: TableKind, theirs: Mapping[str, str]) -> None:
@@ -98,6 +103,8 @@ def _refuse_duplicates(table: TableFile, kind: TableKind, theirs: Mapping[str, s
     ).fetchone()
     if found is not None:
         *key, rows = found
+        if kind == "instructions" and (hint := answers_hint(table)) is not None:
+            raise InputError(f"{table.path}: row {rows[1]} has the instruction of row {rows[0]}: the table {hint}")
         what = ", ".join(f'{theirs[name]} "{value}"' for name, value in zip(unique, key, strict=True))
         raise InputError(f"{table.path}: {what} stands in row {rows[0]} and again in row {rows[1]}; keep one of them")
 

@@ -352,3 +352,23 @@ def test_a_judge_that_is_mistyped_is_a_sentence_and_leaves_nothing(
     assert done.code == 2
     assert said in done.err
     assert not list(tmp_path.glob("*.venire"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rate", "answers.csv"],
+        ["import", "table", "answers.csv", "--kind", "completions", "--store", "s.duckdb"],
+        ["import", "table", "answers.csv", "--kind", "instructions", "--map=instruction_id=prompt",
+         "--map=instruction=prompt", "--store", "s.duckdb"],
+    ],
+)  # fmt: skip
+def test_other_commands_send_a_table_of_answers_here(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("long", tmp_path, monkeypatch)
+    done = venire(*words)
+    assert done.code == 2
+    assert "`venire judge answers.csv`" in done.err
+    assert "keep one of them" not in done.err

@@ -58,7 +58,7 @@ PAGES: dict[str, PageEntry] = {
         PageEntry("search", "Search", search, in_menu=False, slow=True),
         PageEntry("battle", "Battle", battle, numbered=True),
         PageEntry("instruction", "Instruction", instruction, numbered=True),
-        PageEntry("contestant", "Model", contestant, numbered=True, begin=lambda here: here.board()),
+        PageEntry("contestant", "Model", contestant, numbered=True, begin=lambda here: here.board(), meanwhile=True),
     )
 }
 

@@ -27,7 +27,7 @@ def contestant(here: PageContext) -> dict[str, Any]:
     if known is None:
         raise InputError(f"the store has no model {number}")
     order, after = _choice(here.query)
-    board = here.board_at_hand() or {}
+    board = _board(here)
     ratings = {one["model"]: one for one in board.get("models", ())}
     opponents, categories = _opponents(here, known.name, ratings), _categories(here)
     answers = here.table.answers(number, order=order, limit=_ANSWERS + 1, after=after)
@@ -40,6 +40,7 @@ def contestant(here: PageContext) -> dict[str, Any]:
         "title": known.name,
         "model": known,
         "rating": ratings.get(known.name),
+        "pending": board == {},
         "estimand": board.get("diagnostics", {}).get("estimand"),
         "opponents": opponents,
         "categories": categories,
@@ -56,6 +57,14 @@ def contestant(here: PageContext) -> dict[str, Any]:
         "lost": here.links.calls(model=number, flipped=True),
         "leaderboard": here.links.to("leaderboard"),
     }
+
+
+def _board(here: PageContext) -> Mapping[str, Any]:
+    """The board, empty while it is under way; without models where there is none."""
+    try:
+        return here.board()
+    except InputError:
+        return {"models": ()}
 
 
 _ENDS = (("Best", "best"), ("Worst", "worst"))

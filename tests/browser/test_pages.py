@@ -384,6 +384,8 @@ def test_a_contestant_has_its_answers_from_the_best_to_the_worst_and_charts_of_i
 ) -> None:
     number = ask(served.store, "select id from model where name = 'sloppy'")
     page = visit.open(served.at(f"contestant/{number}"))
+    there(page)
+    expect(page.locator("main")).to_contain_text("Rated ")
     answers = page.locator("[aria-label=Answers] tbody tr")
     expect(answers).to_have_count(ask(served.store, "select count(*) from instruction"))
     best = answers.first.locator("th").inner_text()

@@ -260,8 +260,8 @@ def test_an_instruction_takes_a_reference_answer_later_and_never_another(stocked
 
 
 def test_an_id_that_became_a_fraction_is_told_from_an_unknown_one(store: Store) -> None:
-    add(store, [Instruction("1", ("Say hi.",)), Instruction("2.0", ("Say ho.",))])
+    importing.add(store, [Instruction("1", ("Say hi.",)), Instruction("2.0", ("Say ho.",))])
     with pytest.raises(InputError, match=r"'1\.0', .*the instructions have '1': write ids alike"):
-        add(store, [Completion("m", "1.0", "hi")])
+        importing.add(store, [Completion("m", "1.0", "hi")])
     with pytest.raises(InputError, match=r"'2', .*the instructions have '2\.0'"):
-        add(store, [Completion("m", "2", "ho")])
+        importing.add(store, [Completion("m", "2", "ho")])

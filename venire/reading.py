@@ -66,6 +66,8 @@ class ParseSummary:
     rows: int
     verdicts: Mapping[str, int]
     rules: Mapping[str, int]
+    reads_more: tuple[str, int] | None = None
+    """The dialect that reads most replies of all and how many, where that is more than was read."""
 
     @property
     def dialect(self) -> str:
@@ -130,6 +132,8 @@ def parse_table(
         if note is not None:
             for sentence in notes:
                 note(sentence)
+        read = sum(one.verdict is not None for one in readings)
+        more = _reads_more(table.texts(), read) if 2 * read <= len(readings) else None
         table.add(
             {
                 f"{prefix}verdict": [one.verdict for one in readings],
@@ -153,7 +157,21 @@ def parse_table(
         rows=len(readings),
         verdicts={verdict: counts[verdict] for verdict in _VERDICTS},
         rules=used | Counter(one.rule for one in readings if one.rule is not None),
+        reads_more=more,
     )
+
+
+def _reads_more(texts: Iterable[str | None], read: int) -> tuple[str, int] | None:
+    """The dialect that reads most of some replies, if those are more than `read`."""
+    found = Counter(
+        name
+        for text in texts
+        if text is not None
+        for name, reading in read_in_every_format(text).items()
+        if reading.verdict is not None
+    )
+    best = found.most_common(1)
+    return best[0] if best and best[0][1] > read else None
 
 
 def _read_groups(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from venire.cli.help import dialect_names
 from venire.cli.options import JSON, RAW, STORE
+
+if TYPE_CHECKING:
+    from venire.reading import ParseSummary
 
 
 def parse(
@@ -24,8 +28,8 @@ def parse(
 ) -> None:
     """Read verdicts out of a table of replies.
 
-    Adds the columns verdict, status and rule. Nobody is asked. What names no verdict, or two, is unreadable. Without -o
-    it goes to standard output as CSV.
+    Adds the columns verdict, status and rule. Exit codes: 0 most replies were read, 2 input, 5 half or less were.
+    Nobody is asked. What names no verdict, or two, is unreadable. Without -o it goes to standard output as CSV.
 
     Examples:
       venire parse replies.csv -o verdicts.csv
@@ -65,6 +69,21 @@ def parse(
         write_json(summary.to_json())
     elif out is not None:
         show_parsed(console(), summary)
+    if 2 * summary.read <= summary.rows and summary.rows:
+        aside.print(f"{summary.read:,} of {summary.rows:,} replies were read{_other_dialect(summary)}")
+        raise typer.Exit(5)
+
+
+def _other_dialect(summary: ParseSummary) -> str:
+    """The command that reads with the dialect that reads more, or where to look for one."""
+    import shlex
+
+    if summary.reads_more is None:
+        return ": see `venire parse --list` for what each dialect reads"
+    name, read = summary.reads_more
+    target = "" if summary.out is None else f" -o {shlex.quote(str(summary.out))}"
+    command = f"venire parse {shlex.quote(str(summary.table))} --dialect {name}{target}"
+    return f"; {name} reads {read:,}: {command}"
 
 
 def reparse(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from venire.arena.wording import money, plain
@@ -18,6 +18,8 @@ from venire.storage.care.checking import Checked
 from venire.storage.read.selecting import Selected
 from venire.storage.transfer.merging import KINDS, Merged
 
+_SHORTEST_CELL = 20
+"""Columns that a cell keeps on the narrowest terminal."""
 _GAP = "  "
 
 
@@ -58,9 +60,16 @@ def show_merged(screen: Console, made: Merged) -> None:
 
 
 def show_rows(screen: Console, found: Selected) -> None:
-    """A table where it fits the terminal, or where there is none; else a block of lines for each row."""
+    """A table where it fits the terminal, or where there is none; else a block for each row, a line for each cell.
+
+    On a terminal what is longer than a line is cut, with a mark.
+    """
     names = [plain(name) for name in found.columns]
     rows = [[plain(cell_text(value, null="NULL")) for value in row] for row in found.rows]
+    room = screen.width - max(map(cell_len, names), default=0) - len(_GAP)
+    cut = screen.is_terminal and any(cell_len(cell) > room for row in rows for cell in row)
+    if cut:
+        rows = [[_cut(cell, max(room, _SHORTEST_CELL)) for cell in row] for row in rows]
     widths = [max(map(cell_len, cells)) for cells in zip(names, *rows, strict=True)]
     if sum(widths) + len(_GAP) * (len(widths) - 1) <= screen.width or not screen.is_terminal:
         numbers = [_all_numbers(values) for values in zip(*found.rows, strict=True)] or [False] * len(names)
@@ -72,7 +81,13 @@ def show_rows(screen: Console, found: Selected) -> None:
             screen.print(f"{'' if number == 1 else chr(10)}row {number}", style="dim")
             for name, cell in zip(names, row, strict=True):
                 screen.print(f"{name}{' ' * (head - cell_len(name))}{_GAP}{cell}", soft_wrap=True)
-    screen.print(f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}", style="dim")
+    whole = "; longer cells end in ...: --json and --csv have them whole" if cut else ""
+    screen.print(f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}{whole}", style="dim")
+
+
+def _cut(cell: str, room: int) -> str:
+    """A cell of at most so many columns of the screen."""
+    return cell if cell_len(cell) <= room else set_cell_size(cell, room - 3).rstrip() + "..."
 
 
 def _all_numbers(values: Sequence[Any]) -> bool:

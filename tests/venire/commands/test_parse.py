@@ -305,3 +305,16 @@ def test_a_style_of_each_row_is_no_style(venire: Venire, tmp_path: Path) -> None
     done = venire("parse", grouped(tmp_path, "prompt_style", [(f"p{n}", "[[A]]") for n in range(51)]))
     assert done.err.startswith("prompt_style has 51 values, more than 50: all replies are read in one dialect\n")
     assert {row["verdict"] for row in rows_of(done.out)} == {"first"}
+
+
+def test_a_table_of_which_half_is_not_read_ends_with_5_and_the_dialect_that_reads_more(
+    venire: Venire, tmp_path: Path
+) -> None:
+    table, out = tmp_path / "replies.csv", tmp_path / "out.csv"
+    table.write_text('raw_output\n"[[A]]"\n"[[B]]"\n"[[A]]"\nhm\n')
+    done = venire("parse", table, "--dialect", "json", "-o", out)
+    assert done.code == 5
+    assert out.exists()
+    assert "0 of 4 replies were read; mt-bench reads 3" in done.err
+    proposed = done.err.rpartition(": venire ")[2]
+    assert venire(*proposed.split()).code == 0

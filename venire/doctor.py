@@ -19,7 +19,7 @@ from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, Ro
 from venire.arena.errors import CallError, InputError
 from venire.arena.records import Request
 from venire.arena.wording import money
-from venire.endpoints import open_routes, read_secrets
+from venire.endpoints import ignored_proxy, open_routes, read_secrets
 from venire.prices import judge_price, price_warnings
 
 State = Literal["ok", "warning", "problem"]
@@ -107,7 +107,10 @@ def _open_files(asked: Sequence[JudgeSettings]) -> HealthFinding:
 
 def examine_campaign(campaign: CampaignSettings, environ: Mapping[str, str] | None) -> Iterator[HealthFinding]:
     """For every judge and contestant, whether its keys are there and its price is known; nobody is asked."""
-    for judge in (*campaign.judges, *campaign.contestants, *campaign.editors):
+    asked = (*campaign.judges, *campaign.contestants, *campaign.editors)
+    if (proxy := ignored_proxy(asked, environ)) is not None:
+        yield HealthFinding("proxy", "warning", proxy)
+    for judge in asked:
         for route in judge.lane.routes:
             if route.replicas is not None:
                 says = f"{route.base_url} is looked for in the Ray cluster that a run is given, and not here"

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import InputError
+from venire.arena.wording import few
 from venire.configs.env_file import environment, read_env_file
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider, SecretHolder
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
 _MIN_LEASE = 1.0
 """Seconds."""
+
+
+_PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+"""Where other programs look for a proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,27 @@ async def check_routes(
         elif answer is not None and warn is not None:
             warn(f"warning: judge {judge.name!r}{key if isinstance(answer, InputError) else ''}: {answer}")
     if problems:
-        raise InputError("\n".join(problems))
+        hint = ignored_proxy([one.judge for one in asked])
+        raise InputError("\n".join([*problems, *([] if hint is None else [hint])]))
+
+
+def ignored_proxy(judges: Sequence[JudgeSettings], environ: Mapping[str, str] | None = None) -> str | None:
+    """That a proxy of the environment (None: this process's) is not used, and how it is; None where none is meant."""
+    environ = environment(environ)
+    name = next((one for one in _PROXY_VARIABLES if environ.get(one, "").strip()), None)
+    direct = [one.name for one in judges if not one.lane.proxy and not one.lane.proxy_variable and _is_remote(one)]
+    if name is None or not direct:
+        return None
+    return (
+        f"{name} is set, and no proxy is taken from the environment: for what is reached through it, write "
+        f'proxy_variable = "{name}" below [[judge]] ({few(direct)}); NO_PROXY is for those without that line'
+    )
+
+
+def _is_remote(judge: JudgeSettings) -> bool:
+    """Whether another machine is asked."""
+    hosts = {urlsplit(route.base_url or "").hostname for route in judge.lane.routes}
+    return bool(hosts - {None, "localhost", "127.0.0.1", "::1"})
 
 
 def _key_page(route: RouteSettings) -> str | None:

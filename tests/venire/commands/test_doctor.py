@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from venire.arena.errors import InputError
+from venire.configs.loading import load_campaign
 from venire.doctor import file_system_of
+from venire.endpoints import check_routes
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -113,3 +118,39 @@ def test_the_file_system_is_that_of_the_longest_mount_point(tmp_path: Path) -> N
     assert file_system_of(inner, mounts) == "nfs4"
     assert file_system_of(tmp_path, mounts) == "ext4"
     assert file_system_of(tmp_path, tmp_path / "nothing") is None
+
+
+def test_a_proxy_of_the_environment_is_named_where_it_is_not_used(
+    venire: Venire, write_campaign: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The danger: behind a proxy nobody answered, and nothing said that HTTPS_PROXY is not looked at."""
+    more = "price = { input = 1, output = 2 }"
+    monkeypatch.setenv("https_proxy", "http://user:pa55word@proxy.example.org:3128")
+    far = JUDGE.format(url="https://host.example/v1", more=more)
+    done = venire("doctor", write_campaign(judges=far), "--json")
+    (proxy,) = [one for one in done.json()["findings"] if one["subject"] == "proxy"]
+    assert proxy["state"] == "warning"
+    assert 'proxy_variable = "https_proxy"' in proxy["says"]
+    assert "pa55word" not in done.out + done.err
+    for named in (
+        JUDGE.format(url="https://host.example/v1", more=f'{more}\nproxy_variable = "https_proxy"'),
+        JUDGE.format(url="http://127.0.0.1:9/v1", more=more),
+    ):
+        assert "proxy" not in states(venire("doctor", write_campaign(judges=named), "--json").json())
+
+
+def test_a_run_that_reaches_nobody_names_the_proxy_that_it_does_not_use(
+    write_campaign: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
+    far = JUDGE.format(url="https://host.example/v1", more="price = { input = 1, output = 2 }")
+    campaign = load_campaign(write_campaign(judges=far))
+
+    class Nobody:
+        async def check(self) -> str | None:
+            raise InputError("nobody answers at this address")
+
+    (judge,) = campaign.judges
+    asked: Any = SimpleNamespace(judge=judge, route=judge.lane.routes[0], provider=Nobody())
+    with pytest.raises(InputError, match=r"nobody answers .*\n.*HTTPS_PROXY is set, .* proxy_variable"):
+        asyncio.run(check_routes(campaign, [asked], None))

@@ -33,6 +33,7 @@
 
   let asking = false;
   let again = false;
+  let over = false;  // the run has ended, and its server answers for a moment only
   const refresh = async () => {
     if (asking) { again = true; return; }
     asking = true;
@@ -41,7 +42,7 @@
       if (status === 200) swap(page);
     } catch { /* the stream of events says what is wrong */ } finally {
       asking = false;
-      if (again) { again = false; setTimeout(refresh, 1000); }
+      if (again) { again = false; setTimeout(refresh, over ? 0 : 1000); }
     }
   };
 
@@ -51,7 +52,6 @@
     const badge = document.getElementById("running");
     const mark = (words) => { if (badge) { badge.textContent = words; badge.className = words === "running" ? "badge on" : "badge"; } };
     let events = null;
-    let over = false;
     const begin = () => {
       if (events || over) return;
       events = new EventSource(address);

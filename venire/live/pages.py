@@ -39,7 +39,7 @@ _PATIENCE_SECONDS = 1.0
 
 _TICK_SECONDS = 1.0
 _LAST_SECONDS = 1.5
-_QUIET_SECONDS = 0.4
+_QUIET_SECONDS = 1.0
 _ANSWER_SECONDS = 4.0
 """Who asks as the run ends is answered, where that takes no longer."""
 

@@ -95,6 +95,10 @@ class Figures:
             )
         if self.ascents == 1 or self.ascents < 0:
             raise InputError(f"ascents is {self.ascents}; give 2 starts or more, such as 5")
+        if self.epochs < 1:
+            raise InputError(f"epochs is {self.epochs}; give 1 or more, such as {EPOCHS}")
+        if not 0.0 < self.learning_rate < float("inf"):
+            raise InputError(f"learning_rate is {self.learning_rate}; give more than 0, such as {LEARNING_RATE}")
         if not self.ascents and (self.learning_rate, self.epochs) != (LEARNING_RATE, EPOCHS):
             raise InputError("learning rate and epochs are of gradient ascents: name their starts (--ascents 5)")
         if self.half_width is not None and self.contrast is None:

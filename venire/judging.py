@@ -99,9 +99,9 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     _write_tables(folder, answers)
     path.write_text(text, encoding="utf-8")
-    return JudgingFolder(
-        path, (*answers.notes, *(_table_changes(before, answers) if there else ()), *changes), rehearsal
-    )
+    own = "; a rehearsal, in a store of its own" if rehearsal else ""
+    made = _table_changes(before, answers) if there else [f"wrote {path} and its tables{own}"]
+    return JudgingFolder(path, (*answers.notes, *made, *changes), rehearsal)
 
 
 def _is_rehearsal(folder: Path, judges: Sequence[str]) -> bool:

@@ -74,5 +74,6 @@ def _from_tables(folder: Path, tables: list[str], wanted: JudgingOptions) -> Non
     for sentence in made.changes:
         typer.echo(plain(sentence))
     file = quote(str(made.campaign))
-    judge = "" if wanted.judges else f"; its judge is {chosen.judges[0]}, unless you name others"
-    typer.echo(f"wrote {plain(str(made.campaign))} and its tables{judge}\n\nvenire plan {file}\nvenire run {file}")
+    if not wanted.judges:
+        typer.echo(f"its judge is {chosen.judges[0]}, unless you name others there")
+    typer.echo(f"\nvenire plan {file}\nvenire run {file}")

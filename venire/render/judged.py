@@ -79,7 +79,9 @@ def _time(forecast: Forecast, trials: int) -> str:
     """How long so many trials take, by what the limits or the answers so far make of those that are planned."""
     known = [one for row in forecast.judges for one in (row.seconds, row.waiting) if one is not None]
     share = trials / max(1, forecast.whole.trials)
-    return f"about {duration(max(known) * share)}" if known else "as the vendors answer"
+    if not known:
+        return "as the vendors answer" if forecast.whole.most else "seconds to minutes"
+    return f"about {duration(max(known) * share)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,9 @@ class Shot:
 
 
 SHOTS = {
-    "overview": Shot("demo", "overview", "A campaign that is done: trials, money, judges, routes, calls, rounds."),
+    "overview": Shot("demo", "overview", "A campaign that is done: who leads, what to doubt, then progress, money, judges and calls."),
     "overview-running": Shot(
-        "running", "overview", "The same while it runs: pace and time left, what is in flight, a button to stop it."
+        "running", "overview", "The same while it runs: who leads so far, pace and time left, a button to stop it."
     ),
     "leaderboard": Shot(
         "demo", "leaderboard", "Ratings with intervals on one scale, and wins between each two, seen and expected."
@@ -96,6 +96,7 @@ SHOTS = {
     "leaderboard-phone": Shot("demo", "leaderboard", "The leaderboard on a phone.", width=390),
     "calls-phone": Shot("demo", "calls", "The table of calls on a phone.", width=390),
     "battle-phone": Shot("demo", "battle/53", "A battle on a phone.", width=390),
+    "audit-phone": Shot("demo", "audit", "The audit on a phone.", width=390),
     "recorded-leaderboard": Shot(
         "recorded", "leaderboard", "Five models on 80 questions, rated by one another's recorded verdicts."
     ),

@@ -14,7 +14,6 @@ from venire.arena.registry import PROTOCOLS
 from venire.pages.bars import drawn_board
 from venire.pages.context import PageContext
 from venire.pages.views.leaderboard import board_links
-from venire.reports.documents.boards import cost_document
 from venire.reports.documents.sentences import answer
 from venire.reports.wording import INTERIM_ESTIMAND
 from venire.storage.plans import plans
@@ -65,7 +64,7 @@ def overview(here: PageContext) -> dict[str, Any]:
         paid = max(paid, live["spent"])  # of this run; the store's figure is of all runs, and a moment older
     done = settled + failed >= planned
     return {
-        **_answer(here, judges, spent, settled=settled, so_far=not done),
+        **_answer(here, judges, settled=settled, so_far=not done),
         "planned": planned,
         "settled": settled,
         "failed": failed,
@@ -90,9 +89,7 @@ def overview(here: PageContext) -> dict[str, Any]:
     }
 
 
-def _answer(
-    here: PageContext, judges: Sequence[JudgeActivity], spent: frames.CampaignSpending, *, settled: int, so_far: bool
-) -> dict[str, Any]:
+def _answer(here: PageContext, judges: Sequence[JudgeActivity], *, settled: int, so_far: bool) -> dict[str, Any]:
     """What the campaign has found: who leads, the top of the board, and what to doubt.
 
     `why_not` says why there is no board; where it or the audit is under way, `pending` says so.
@@ -117,7 +114,7 @@ def _answer(
         return found | {"why_not": str(error)}
     if not board:
         return found | {"pending": "The board is being computed. It comes by itself."}
-    said = {"board": board, "counts": board["counts"], "cost": cost_document(spent)}
+    said = {"board": board, "counts": board["counts"], "cost": board["cost"]}  # of one moment
     so_far = so_far or board["counts"]["verdicts"] < settled
     models = {one.name: one for one in known_models(here.store)}
     drawn = drawn_board(board["models"][:_TOP], partial(board_links, here, models))

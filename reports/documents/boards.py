@@ -18,8 +18,8 @@ from venire.storage.store.store import Store
 
 def read_for_board(
     store: Store, campaign: CampaignRow, method: str | None, judge: str, category: str, people: str | None = None
-) -> tuple[Any, str | None]:
-    """The campaign's verdicts, or those of some judges (a line each) or of one category; and the method.
+) -> tuple[Any, str | None, dict[str, Any]]:
+    """The campaign's verdicts, or those of some judges (a line each) or of one category; the method; what all cost.
 
     Beside them are the votes of the group `people` once it has any, else of the only group. Raises InputError as
     `venire.rate` does.
@@ -31,16 +31,16 @@ def read_for_board(
     if judge or category:
         judges = judge.split("\n") if judge else ()
         verdicts = select_in_campaign(store, verdicts, judges=judges, category=category or None)
-    return verdicts, method
+    return verdicts, method, cost_document(frames.campaign_spending(store, campaign.id))
 
 
-def board_document(verdicts: Any, method: str | None, options: Any = None) -> dict[str, Any]:
-    """The document of a board, how its verdicts were seen to come out (`seen`), and their `counts`.
+def board_document(verdicts: Any, method: str | None, cost: dict[str, Any]) -> dict[str, Any]:
+    """The document of a board, how its verdicts were seen to come out (`seen`), their `counts` and what they `cost`.
 
     Raises InputError as `venire.rate` does.
     """
-    board = with_pairs_seen(verdicts.board(method, options), verdicts.battles)
-    return board | {"counts": counts_document(board, verdicts.battles)}
+    board = with_pairs_seen(verdicts.board(method, None), verdicts.battles)
+    return board | {"counts": counts_document(board, verdicts.battles), "cost": cost}
 
 
 def with_pairs_seen(board: Any, battles: Battles) -> dict[str, Any]:

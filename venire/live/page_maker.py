@@ -21,6 +21,9 @@ from venire.reports.documents.side_by_side import comparison_document, read_for_
 from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
+_PATIENCE_SECONDS = 5.0
+"""Beside a run a board is shown for so long at least, and for twenty times as long as it took."""
+
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
 
@@ -199,7 +202,7 @@ class PageMaker:
 
     def _fit(self, here: PageContext, what: str, work: Work, beside: FitSource | None = None) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
-        patience = 0.0 if here.live is None else None if here.live.get("ending") else 30.0
+        patience = 0.0 if here.live is None else None if here.live.get("ending") else _PATIENCE_SECONDS
         source = FitSource(here.store, here.campaign, here.holding, beside)
         fit = self.fits.get(_key(here, work), source, work, patience=patience)
         if not fit.done.is_set():

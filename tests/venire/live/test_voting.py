@@ -419,7 +419,7 @@ def test_boards_of_pages_have_the_votes_of_who_votes_there(store: Path, tmp_path
         for imported in ("others", "crowd", "experts"):
             if imported != "others":
                 add_votes(opened, imported, read_votes(table))
-            found, _ = read_for_board(opened, campaign, None, "", "", "crowd")
+            found, *_ = read_for_board(opened, campaign, None, "", "", "crowd")
             assert found.people.name == ("others" if imported == "others" else "crowd")
 
 

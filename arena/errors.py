@@ -14,6 +14,7 @@ VenireError
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Fault(IntEnum):
@@ -37,6 +38,17 @@ def fault_name(number: int) -> str:
     ('rate_limited', 'fault 99')
     """
     return Fault(number).name.lower() if number in set(Fault) else f"fault {number}"
+
+
+class PromptSize(NamedTuple):
+    """How long a provider says that a prompt is that it refused; a count is 0 where it does not say it."""
+
+    tokens: int
+    """Of the input."""
+    context: int
+    """That input and reply may have together."""
+    at_least: bool = False
+    """Whether it stopped counting there."""
 
 
 class VenireError(Exception):
@@ -69,7 +81,8 @@ class CallError(VenireError):
     `fault` is its class, `status` the HTTP status (None when no answer came), `retry_after` the wait that the
     provider asked for in seconds, `may_be_billed` whether the provider may have done the work all the same.
     `by_status` is 401, 402 or 403 where that status alone gave the class, without a machine-readable reason: such a
-    refusal may be of the key or the account, or of this one call.
+    refusal may be of the key or the account, or of this one call. `size` is what the provider counted of a prompt that
+    it refused as too long.
     """
 
     def __init__(
@@ -81,6 +94,7 @@ class CallError(VenireError):
         retry_after: float | None = None,
         may_be_billed: bool = False,
         by_status: int | None = None,
+        size: PromptSize | None = None,
     ) -> None:
         super().__init__(message)
         self.fault = fault
@@ -88,6 +102,7 @@ class CallError(VenireError):
         self.retry_after = retry_after
         self.may_be_billed = may_be_billed
         self.by_status = by_status
+        self.size = size
 
 
 class TransientError(CallError):

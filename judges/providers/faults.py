@@ -8,13 +8,12 @@ its last, a sentence of the server's own with nothing but numbers put in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import orjson
-
-from venire.arena.errors import CallError, Fault, TransientError
+from venire.arena.errors import CallError, Fault, PromptSize, TransientError
+from venire.judges.providers.error_bodies import parse_json, read_error_body, what_is_said
 from venire.judges.providers.rate_limit_headers import retry_after
 
 _STATUSES: Mapping[int, Fault] = {
@@ -67,6 +66,7 @@ _CODES: Mapping[str, Fault] = {
             "billing_not_active",
             "budget_exceeded",
             "credit_balance_exhausted",
+            "exceeded_current_quota_error",
             "insufficient_quota",
             "openrouter_guardrail_budget",
             "openrouter_key_limit",
@@ -74,26 +74,13 @@ _CODES: Mapping[str, Fault] = {
         ),
         Fault.QUOTA,
     ),
+    "ResponsibleAIPolicyViolation": Fault.FILTERED,
     "content_filter": Fault.FILTERED,
     "content_policy_violation": Fault.FILTERED,
     "context_length_exceeded": Fault.TOO_LONG,
     "exceed_context_size_error": Fault.TOO_LONG,
     "in_flight_budget_exhausted": Fault.RATE_LIMITED,
 }
-
-_TOO_LONG_CODE = "context_length_exceeded"
-_TOO_LONG = re.compile(
-    r"This model's maximum context length is \d+ tokens\. However, [a-z\d ,()]+\."
-    r"( Please reduce [a-z_ ]+\.)?( \(parameter=[a-z_]+, value=\d+\))?"  # OpenAI's, vLLM's and DeepSeek's
-    r"|The input \(\d+ tokens\) is longer than the model's context length \(\d+ tokens\)\."  # SGLang's
-    r"|prompt is too long: \d+ tokens > \d+ maximum"  # Anthropic's
-    r"|input length and `max_tokens` exceed context limit: \d+ \+ \d+ > \d+, decrease input length or `max_tokens` "
-    r"and try again"
-    r"|The input token count( \(\d+\))? exceeds the maximum number of tokens allowed \(\d+\)\."  # Gemini's
-)
-"""Whole messages; none of their variable parts has room for words of a prompt."""
-_TOO_LONG_CLASS = re.compile(r"(litellm\.BadRequestError: )?litellm\.ContextWindowExceededError: ")
-"""How a message of LiteLLM's proxy begins, whose codes are those of any bad request: the class of the exception."""
 
 # Machine codes that replace a status where there is none: an error inside an answer of status 200.
 _CODES_ALONE: Mapping[str, Fault] = {
@@ -110,13 +97,11 @@ MAYBE_BILLED = frozenset({408, 504, 524})
 # Statuses of a refusal that may be of the key, of the account or, without a reason, of one call alone.
 _UNEXPLAINED = frozenset({401, 402, 403})
 
-# Cloudflare's codes for a prompt and an answer that its guardrails block.
-_BLOCKED = frozenset({2016, 2017})
-
 # Faults that keep a call from the model; nothing was made that could be billed, unless the answer shows some of it.
 REFUSALS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA, Fault.RATE_LIMITED})
 _ANSWERED = ("candidates", "choices", "content", "message", "usage", "usageMetadata")
 
+_STATUS = re.compile(r"[45]\d\d")
 _MAX_MESSAGE = 300
 _BEARER = re.compile(r"\bbearer\s+[^\s\"',;]+", re.IGNORECASE)
 
@@ -126,7 +111,7 @@ def classify(status: int | None, code: str | None = None) -> Fault:
     if code is not None and code in _CODES:
         return _CODES[code]
     if status is None or status < 300:
-        if code is not None and re.fullmatch(r"[45]\d\d", code):
+        if code is not None and _STATUS.fullmatch(code):
             return classify(int(code))
         return _CODES_ALONE.get(code or "", Fault.TRANSIENT)
     if status in _STATUSES:
@@ -154,6 +139,7 @@ def failure(
     retry_after: float | None = None,
     may_be_billed: bool = False,
     by_status: int | None = None,
+    size: PromptSize | None = None,
 ) -> CallError:
     """The error for a class of fault: a `TransientError` exactly when the same call may succeed later."""
     kind = TransientError if fault in (Fault.TRANSIENT, Fault.RATE_LIMITED) else CallError
@@ -164,12 +150,13 @@ def failure(
         retry_after=retry_after,
         may_be_billed=may_be_billed,
         by_status=by_status,
+        size=size,
     )
 
 
 def fault_of(status: int, text: str) -> Fault:
     """The class of an HTTP answer other than 2xx, from its status and the machine code in its body."""
-    return classify(status, _code(_parse(text)))
+    return classify(status, _code(read_error_body(parse_json(text)).codes))
 
 
 def refusal(
@@ -185,15 +172,17 @@ def refusal(
             Fault.BAD_REQUEST,
             status=status,
         )
-    payload = _parse(text)
-    code = _code(payload, headers.get("x-amzn-errortype"))
+    payload = parse_json(text)
+    body = read_error_body(payload, headers.get("x-amzn-errortype"))
+    code = _code(body.codes)
     fault, by_status = classify(status, code), unexplained(status, code)
     if statuses is not None and status in statuses and code not in _CODES:
         fault, by_status = statuses[status], None
     return failure(
-        f"HTTP {status}: {_message(payload) or ('a web page' if _HTML.match(text) else 'no message')}",
+        f"HTTP {status}: {what_is_said(body, text)}",
         fault,
         status=status,
+        size=body.size,
         retry_after=retry_after(headers, now, payload),
         may_be_billed=status in MAYBE_BILLED,
         by_status=by_status,
@@ -208,11 +197,13 @@ def error_inside(payload: Mapping[str, Any], status: int = 200) -> CallError | N
     """
     if not payload.get("error"):
         return None
-    code = _code(payload)
+    body = read_error_body(payload["error"]) if isinstance(payload["error"], dict | list) else read_error_body(payload)
+    code = _code(body.codes)
     fault = classify(None, code)
     return failure(
-        f"HTTP {status} with an error inside: {_message(payload) or 'no message'}",
+        f"HTTP {status} with an error inside: {body.message or 'no message'}",
         fault,
+        size=body.size,
         status=status,
         may_be_billed=fault not in REFUSALS or any(payload.get(name) for name in _ANSWERED),
         by_status=unexplained(None, code),
@@ -225,104 +216,10 @@ def short(message: str) -> str:
     return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
 
 
-_HTML = re.compile(r"\s*<(!doctype|html|head|body)\b", re.IGNORECASE)
-
-
-def _parse(text: str) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-
-
-def _errors(payload: object) -> Iterator[Mapping[str, Any]]:
-    """The objects in which vendors put what went wrong, inmost first."""
-    if isinstance(payload, list) and len(payload) == 1:
-        payload = payload[0]
-    if isinstance(payload, dict):
-        inner = payload.get("error")
-        if isinstance(inner, list) and len(inner) == 1:
-            inner = inner[0]  # Cloudflare's
-        if isinstance(inner, dict):
-            yield inner
-        yield payload
-
-
-def _code(payload: object, header: str | None = None) -> str | None:
-    """The machine code of an error: the most specific of all its codes, else the first.
-
-    `header` is what AWS names the error, where the body does not.
-    """
-    given: list[str] = []
-    for error in _errors(payload):
-        reason = _gateway_reason(error, payload) or _reason(error) or _too_long(error)
-        if reason is not None:
-            return reason
-        metadata = error.get("metadata")
-        typed = metadata.get("error_type") if isinstance(metadata, dict) else None
-        values = (typed, error.get("code"), error.get("type"), _aws_name(error.get("__type")))
-        given += [str(value) for value in values if isinstance(value, str | int)]
-    if (named := _aws_name(header)) is not None:
-        given.append(named)
+def _code(codes: Sequence[str]) -> str | None:
+    """The most specific of an error's codes, else the one that is a status, else the first."""
     for known in (_CODES, _CODES_ALONE):
-        for code in given:
+        for code in codes:
             if code in known:
                 return code
-    return given[0] if given else None
-
-
-def _aws_name(name: object) -> str | None:
-    """The error's name without the namespace before and the address behind it that AWS may write."""
-    return name.rpartition("#")[2].partition(":")[0] if isinstance(name, str) else None
-
-
-def _gateway_reason(error: Mapping[str, Any], payload: object) -> str | None:
-    """What gateways say in other places than a code: filters that would otherwise blame the key, and budgets."""
-    if isinstance(payload, dict) and payload.get("success") is False and error.get("code") in _BLOCKED:
-        return "content_filter"  # Cloudflare
-    metadata = error.get("metadata")
-    if not isinstance(metadata, dict):
-        return None
-    if "flagged_input" in metadata or "patterns" in metadata:
-        return "content_filter"  # OpenRouter's moderation, and its guard against injected prompts
-    for name in ("reason", "limit_source"):
-        if isinstance(metadata.get(name), str) and metadata[name] in _CODES:
-            return str(metadata[name])  # OpenRouter's 402 until the calls in flight are settled, and used-up budgets
-    return None
-
-
-def _reason(error: Mapping[str, Any]) -> str | None:
-    """What the details of Google's errors say beyond the status: a refused key comes with 400.
-
-    An exhausted daily limit is a quota: a wait of seconds does not help, whatever RetryInfo contains.
-    """
-    for detail in _objects(error.get("details")):
-        for violation in _objects(detail.get("violations")):
-            if "PerDay" in str(violation.get("quotaId")):
-                return "insufficient_quota"
-        if isinstance(detail.get("reason"), str) and detail["reason"] in _CODES:
-            return str(detail["reason"])
-    return None
-
-
-def _too_long(error: Mapping[str, Any]) -> str | None:
-    """The code of a prompt beyond the context, where a server says so in another place than a code."""
-    message = error.get("message")
-    if error.get("param") == "input_tokens":  # vLLM's
-        return _TOO_LONG_CODE
-    if isinstance(message, str) and (_TOO_LONG.fullmatch(message) or _TOO_LONG_CLASS.match(message)):
-        return _TOO_LONG_CODE
-    return None
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _message(payload: object) -> str:
-    for error in _errors(payload):
-        for name in ("message", "error", "detail"):
-            value = error.get(name)
-            if isinstance(value, str) and value.strip():
-                return value
-    return ""
+    return next((code for code in codes if _STATUS.fullmatch(code)), codes[0] if codes else None)

@@ -23,7 +23,7 @@ from ry import Client, SocketAddr
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
-from venire.judges.providers import PROVIDERS, Endpoint, connections, price_table, vendors
+from venire.judges.providers import PROVIDERS, Endpoint, connections, error_bodies, price_table, vendors
 from venire.judges.providers.price_table import find_price
 from venire.judges.providers.vendors import VENDORS as DIFFERENCES
 from venire.judges.providers.vendors import vendor_of
@@ -148,6 +148,9 @@ def test_an_answer_is_understood(vendor, answer, serving, saying, question, key)
     assert came.may_be_billed == expected.get("may_be_billed", False)
     assert came.by_status == (answer["status"] if expected.get("unexplained") else None)
     assert expected.get("message", "HTTP") in str(came)
+    if "size" in expected:
+        assert came.size is not None
+        assert [came.size.tokens, came.size.context] == expected["size"]
     assert key not in repr(vars(came)) + str(came)
 
 
@@ -158,12 +161,23 @@ def test_a_refusal_of_a_gateway_is_understood(answer, serving, saying, question,
     test_an_answer_is_understood(gateway, answer, serving, saying, question, key)
 
 
+@pytest.mark.parametrize("row", error_bodies.TOO_LONG, ids=lambda row: f"{row.who}: {row.pattern.pattern[:40]}")
+def test_every_sentence_of_a_prompt_that_is_too_long_was_seen_somewhere(row):
+    bodies = [
+        answer["body"]
+        for answer in (*GATEWAYS, *(answer for vendor in VENDORS.values() for answer in vendor["answers"]))
+    ]
+    messages = [error_bodies.read_error_body(body).message for body in bodies]
+    assert any(row.pattern.fullmatch(error_bodies.without_wrapping(message)) for message in messages)
+
+
 REFUSALS = frozenset({401, 402, 403, 412, 424, 429})
 EFFECTS = {
     "RATE_LIMITED": "waits",
     "FILTERED": "a verdict: filtered",
     "TOO_LONG": "a verdict: too long",
     "BAD_REQUEST": "its trial fails",
+    "TRANSIENT": "tried again",
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.options import EnvFile, Yes, with_options
+from venire.cli.options import EnvFile, Notify, NotifyCommand, Yes, with_options
 from venire.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def judge(
     ),
     yes: Yes = False,
     env_file: EnvFile = None,
+    notify: Notify = None,
+    notify_command: NotifyCommand = None,
 ) -> None:
     """Judge a table of answers: who leads, how sure, at what cost.
 
@@ -72,15 +74,16 @@ def judge(
       curl -fsSL https://example.org/answers.csv | venire judge - --judge simulated --yes
     """
     from venire.arena.wording import plain
-    from venire.cli.options import agree, environment
+    from venire.cli.options import agree, environment, notify_target
     from venire.configs.loading import load_campaign
     from venire.embedded import Embedded
     from venire.endpoints import read_secrets
     from venire.forecasts.intervals import plan_intervals
     from venire.render.judged import JudgedPart, show_judged, show_short_plan
     from venire.render.outcome import run_shown, show_trouble
-    from venire.render.screen import console
+    from venire.render.screen import console, warning_printer
     from venire.session import Session
+    from venire.telemetry import observe
 
     screen = console(stderr=True)
     environ = environment(env_file)
@@ -88,13 +91,14 @@ def judge(
     for sentence in made.changes:
         screen.print(plain(sentence))
     campaign = load_campaign(made.campaign)
-    with Session(campaign, amend="tables", spends=True) as session:
+    watching = observe(warning_printer(screen), notify=notify_target(notify, notify_command, environ, made.campaign))
+    with watching as observers, Session(campaign, amend="tables", spends=True) as session:
         forecast = session.forecast()
         if session.asks_more:
             show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
             read_secrets(session.campaign, session.campaign.judges, environ)  # before anybody agrees to the price
         agree(session, yes=yes)
-        summary = run_shown(session, screen, Embedded(), environ=environ)
+        summary = run_shown(session, screen, Embedded(), observers, environ)
         code, part = show_trouble(session, screen, summary), JudgedPart.of(session)
     if code != INTERRUPTED:  # whoever stops a run wants to leave
         show_judged(screen, campaign, part, _again(answers, wanted, out))

@@ -136,7 +136,7 @@ def test_a_worry_has_a_colour_on_a_terminal_and_its_word_everywhere() -> None:
     from venire.reports.audit.finding import Finding
 
     found = Finding(check="transitivity", worry=True, figure=2.0, threshold=1.0, says="there are circles")
-    audit = Audit((found,), "real", rows=1, models=2, judges=1, instructions=1, level=0.95, seed=0)
+    audit = Audit((found,), "real", read=1, models=2, judges=1, instructions=1, level=0.95, seed=0)
     for colour in (True, False):
         out = io.StringIO()
         screen = Console(file=out, force_terminal=True, width=130, no_color=not colour, color_system="standard")

@@ -175,6 +175,8 @@ def test_a_report_has_rows_of_judges_and_of_people_with_intervals(venire: Venire
     board = venire("rate", store, "--json").json()["diagnostics"]["people"]
     with open_store(store) as opened:
         opened.connection.execute("insert into people values (9, 'others', 'people')")
+        opened.connection.execute("insert into annotator values (9, 9, 'dan')")
+        opened.connection.execute("insert into vote select * replace (9 as annotator) from vote where annotator = 1")
     several = venire("report", store, "--format", "json").json()
     assert several["people"] is None
     assert any("votes of served, others: --human" in one["why"] for one in several["left_out"])

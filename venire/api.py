@@ -446,7 +446,7 @@ def simulate(
     >>> [one["name"] for one in found.to_json()["variations"]]
     ['random', 'balanced']
     """
-    from venire.experiments.experiment import field_of
+    from venire.experiments.experiment import StoppedSimulationError, field_of
     from venire.experiments.experiment import simulate as simulate_field
     from venire.experiments.results import SimulationResult
     from venire.experiments.variations import cross, simulated
@@ -457,16 +457,20 @@ def simulate(
     rows, seats = cross(VariedSettings(**varied).axes(), settings), simulated(settings, stand_ins)
     with tempfile.TemporaryDirectory(prefix="venire-simulate-") as folder:
         field, template = field_of(settings, Path(folder), models, instructions)
-        found = simulate_field(
-            settings,
-            seats,
-            rows,
-            field,
-            template,
-            seeds=seeds,
-            workers=workers,
-            battles=battles,
-            engine=place,
-            progress=progress,
-        )
+        try:
+            found = simulate_field(
+                settings,
+                seats,
+                rows,
+                field,
+                template,
+                seeds=seeds,
+                workers=workers,
+                battles=battles,
+                engine=place,
+                progress=progress,
+            )
+        except StoppedSimulationError as stopped:
+            stopped.result = SimulationResult(stopped.simulation, rows, field, seats)
+            raise
     return SimulationResult(found, rows, field, seats)

@@ -88,6 +88,7 @@ def simulate(
 
     Each many times over, and what comes out is compared. The planner, the engine and the estimators of `venire run` on
     a virtual clock, nothing real being asked. With no variation: the file's own plan, and a balanced one beside it.
+    Ctrl-C shows what has finished.
 
     Examples:
       venire simulate first/campaign.toml
@@ -98,6 +99,8 @@ def simulate(
 
     from venire.api import simulate as simulate_campaign
     from venire.cli.options import write_json
+    from venire.cli.signals import INTERRUPTED
+    from venire.experiments.experiment import StoppedSimulationError
     from venire.experiments.results import write_csv
     from venire.orchestrator.engines.ray_cluster import EngineChoice
     from venire.render.screen import console, counting
@@ -106,25 +109,33 @@ def simulate(
     settings = varied.keywords()
     if table is not None:
         table.open("a", encoding="utf-8").close()  # or minutes later, when there is something to lose
-    with counting(console(stderr=True), "runs") as progress:
-        found = simulate_campaign(
-            file,
-            battles=battles,
-            seeds=seeds,
-            stand_ins=stand_ins,
-            models=models,
-            instructions=instructions,
-            workers=workers or (None if EngineChoice.read(engine).is_ray else os.cpu_count()),
-            engine=engine,
-            progress=progress,
-            **settings,
-        )
+    stopped: StoppedSimulationError | None = None
+    try:
+        with counting(console(stderr=True), "runs") as progress:
+            found = simulate_campaign(
+                file,
+                battles=battles,
+                seeds=seeds,
+                stand_ins=stand_ins,
+                models=models,
+                instructions=instructions,
+                workers=workers or (None if EngineChoice.read(engine).is_ray else os.cpu_count()),
+                engine=engine,
+                progress=progress,
+                **settings,
+            )
+    except StoppedSimulationError as error:
+        stopped, found = error, error.result
     if table is not None:
         write_csv(table, found.simulation, found.variations)
     if as_json:
         write_json(found.to_json())
     else:
         show_simulation(console(), found.simulation, found.variations, found.field, found.judges)
+    if stopped is not None:
+        shown = f"{len(found.simulation.runs):,} of {stopped.planned:,} runs"
+        console(stderr=True).print(f"stopped: this is of {shown}, those of seeds that every variation had")
+        raise typer.Exit(INTERRUPTED)
 
 
 def _dollars(text: str) -> Decimal:

@@ -13,14 +13,17 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +66,18 @@ class Simulation:
     def simulated(self) -> float:
         """Seconds that all runs together would have taken."""
         return sum(run.figures["seconds"] or 0.0 for run in self.runs)
+
+
+class StoppedSimulationError(KeyboardInterrupt):
+    """Ctrl-C after some runs: `simulation` has those of the seeds that every variation was run with."""
+
+    def __init__(self, simulation: Simulation, planned: int) -> None:
+        super().__init__()
+        self.simulation = simulation
+        self.planned = planned
+        """Runs there would have been."""
+        self.result: Any = None
+        """The same as `venire.simulate` returns it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,20 +127,37 @@ def simulate(
     `workers` None is one on this machine, and one for each processor of a cluster.
 
     Raises InputError for an impossible variation, as `venire plan` would, before any run starts, and for an engine
-    that is not there; and KeyboardInterrupt, with no files left behind.
+    that is not there; and KeyboardInterrupt, with no files left behind: StoppedSimulationError once every variation was
+    run with a seed.
     """
     start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="venire-simulate-") as name:
-        jobs = [*_jobs(campaign, judges, rows, field, template, Path(name), seeds, battles)]
-        found: list[Run] = []
-        with _pool(engine, None if workers is None else min(workers, len(jobs)), template) as pool:
-            for run in pool.runs(jobs):
-                found.append(run)
-                if progress is not None:
-                    progress(len(found), len(jobs))
-            workers = pool.workers
-    found.sort(key=lambda run: (run.variation, run.number))
-    return Simulation(tuple(found), time.monotonic() - start, workers)
+    found: list[Run] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="venire-simulate-") as name:
+            jobs = [*_jobs(campaign, judges, rows, field, template, Path(name), seeds, battles)]
+            with _pool(engine, None if workers is None else min(workers, len(jobs)), template) as pool:
+                for run in pool.runs(jobs):
+                    found.append(run)
+                    if progress is not None:
+                        progress(len(found), len(jobs))
+                workers = pool.workers
+    except KeyboardInterrupt:
+        if not (whole := _whole_seeds(found, len(rows))):
+            raise
+        part = Simulation(whole, time.monotonic() - start, workers or 1)
+        raise StoppedSimulationError(part, seeds * len(rows)) from None
+    return Simulation(_sorted(found), time.monotonic() - start, workers)
+
+
+def _sorted(runs: Iterable[Run]) -> tuple[Run, ...]:
+    return tuple(sorted(runs, key=lambda run: (run.variation, run.number)))
+
+
+def _whole_seeds(found: Sequence[Run], variations: int) -> tuple[Run, ...]:
+    """The runs of the first seeds, as far as every variation was run with them: they compare the same contestants."""
+    often = Counter(run.number for run in found)
+    whole = next(number for number in count() if often[number] < variations)
+    return _sorted(run for run in found if run.number < whole)
 
 
 def _jobs(

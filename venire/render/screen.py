@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
@@ -140,19 +141,31 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
 
 @contextmanager
 def counting(screen: Console, what: str) -> Iterator[Callable[[int, int], None]]:
-    """How many of how many are done: a bar on a terminal; elsewhere a line at every tenth of the way."""
+    """How many of how many are done, and how long the rest takes at this pace.
+
+    A bar on a terminal; elsewhere a line at every tenth of the way.
+    """
     if not screen.is_terminal:
-        last = [-1]
+        last, began = [-1], monotonic()
 
         def line(done: int, whole: int) -> None:
             if 10 * done // whole > last[0]:
                 last[0] = 10 * done // whole
-                screen.print(f"  {done}/{whole} {what}")
+                left = duration((monotonic() - began) / max(1, done) * (whole - done))
+                screen.print(f"  {done}/{whole} {what}{f', about {left} left' if done < whole else ''}")
 
         yield line
         return
     with Progress(
-        BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn(), console=screen, transient=True
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(what),
+        TimeElapsedColumn(),
+        TextColumn("about"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=screen,
+        transient=True,
     ) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, whole: bar.update(task, total=whole, completed=done)

@@ -62,7 +62,9 @@ class Shot:
 
 
 SHOTS = {
-    "overview": Shot("demo", "overview", "A campaign that is done: who leads, what to doubt, then progress, money, judges and calls."),
+    "overview": Shot(
+        "demo", "overview", "A campaign that is done: who leads, what to doubt, then progress, money, judges and calls."
+    ),
     "overview-running": Shot(
         "running", "overview", "The same while it runs: who leads so far, pace and time left, a button to stop it."
     ),

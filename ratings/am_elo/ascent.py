@@ -92,7 +92,8 @@ def gradient_ascents(
     a number out of range, as `am_elo` does, and `NotConvergedError`.
 
     >>> from venire.ratings import comparisons, gradient_ascents
-    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> winners = [1, 1, 0, 0, 1, 1, 1, 0, 1, 1] * 6
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, winners, judge=list("xxxyyy") * 10)
     >>> found = gradient_ascents(data, learning_rate=1.0, epochs=50)
     >>> [(one.rule, one.normalised, len(one.starts)) for one in found.rules]
     [('gradient', False, 5), ('gradient', True, 5), ('adam', False, 5), ('adam', True, 5)]

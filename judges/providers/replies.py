@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,10 +19,17 @@ _FINISHES: Mapping[str, str] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
+    "model_context_window_exceeded": "length",
     "refusal": "refusal",
+    **dict.fromkeys(
+        (
+            *("blocklist", "content_filter", "content_filtered", "guardrail_intervened", "prohibited_content"),
+            *("recitation", "safety", "spii"),
+        ),
+        "content_filter",
+    ),
 }
+"""Reasons that are not a reply's own end, in the words of OpenAI and of the vendors that gateways pass on."""
 # Where generation broke off inside the server: SGLang, Mistral and OpenRouter, DeepSeek.
 _BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
 _MAX_DOLLARS = 1_000_000
@@ -44,7 +52,7 @@ def read_reply(raw: str, body: bytes) -> Reply:
     reply: zero would understate the cost to the budget. Raises `CallError` where the answer is unusable; the call may
     be billed all the same.
     """
-    payload = parse(raw)
+    payload = read_stream(raw) if is_stream(raw) else parse(raw)
     return _plain_reply(payload, raw) or _any_reply(payload, raw, body)
 
 
@@ -85,6 +93,7 @@ def _any_reply(payload: Mapping[str, Any], raw: str, body: bytes) -> Reply:
     choice, message = _choice(payload)
     text, finish = _text(message, choice)
     reasoning = _reasoning(message)
+    said = text + reasoning
     usage = member(payload, "usage")
     given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
     cached = count(member(usage, "prompt_tokens_details"), "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
@@ -94,14 +103,14 @@ def _any_reply(payload: Mapping[str, Any], raw: str, body: bytes) -> Reply:
         finish=finish,
         reasoning=reasoning,
         input_tokens=given or estimate(body.decode()),
-        output_tokens=made if made and not thought else _output_tokens(usage, thought, text + reasoning),
+        output_tokens=made if made and not thought else _output_tokens(usage, thought, said),
         cached_tokens=cached,
         reasoning_tokens=thought,
         cost=_cost(usage),
         served_model=string(payload, "model"),
         fingerprint=string(payload, "system_fingerprint"),
         raw=raw,
-        estimated=not (given and isinstance(usage.get("completion_tokens"), int)),
+        estimated=not (given and (made or thought or (not said and isinstance(usage.get("completion_tokens"), int)))),
         written_tokens=_written(usage),
         logprobs=read_content(listed, text) if (listed := choice.get("logprobs")) else (),
     )
@@ -136,8 +145,57 @@ def parse(raw: str) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         payload = None
     if not isinstance(payload, dict):
+        if is_stream(raw):
+            raise no_answer("HTTP 200 with an event stream, though none was asked for: this server only streams")
         raise no_answer("HTTP 200 with a body that is no JSON object; does base_url end where the API begins?")
     return payload
+
+
+_STREAM = re.compile(r"\s*(?:data|event|id|retry)?:")
+
+
+def is_stream(raw: str) -> bool:
+    """Whether an answer is a stream of server-sent events."""
+    return _STREAM.match(raw) is not None
+
+
+def read_stream(raw: str) -> dict[str, Any]:
+    """The answer that a stream of chunks makes, for servers that stream though nobody asked them to.
+
+    Raises `CallError` where the stream broke off: neither a reason for its end nor the mark of the end came.
+    """
+    answer: dict[str, Any] = {}
+    message: dict[str, Any] = {}
+    choice: dict[str, Any] = {"message": message, "finish_reason": None}
+    ended = False
+    for line in raw.splitlines():
+        name, _, data = line.partition(":")
+        if name != "data":
+            continue
+        if data.strip() == "[DONE]":
+            ended = True
+            continue
+        chunk = parse(data)
+        answer |= {key: value for key, value in chunk.items() if value is not None and key != "choices"}
+        for part in chunk.get("choices") or ():
+            if isinstance(part, dict) and not part.get("index"):
+                choice |= {key: value for key, value in part.items() if value is not None and key != "delta"}
+                _add_delta(message, part.get("delta"))
+    if not (ended or choice["finish_reason"] or "error" in answer):
+        raise no_answer("HTTP 200 with an event stream that broke off")
+    return answer | {"choices": [choice]}
+
+
+def _add_delta(message: dict[str, Any], delta: object) -> None:
+    """Put a part of a message to what came of it before: texts and lists grow, anything else is as it was said last."""
+    for key, value in delta.items() if isinstance(delta, dict) else ():
+        before = message.get(key)
+        if isinstance(before, str) and isinstance(value, str) and key != "role":
+            message[key] = before + value
+        elif isinstance(before, list) and isinstance(value, list):
+            message[key] = before + value
+        elif value is not None:
+            message[key] = value
 
 
 def no_answer(message: str) -> CallError:
@@ -155,7 +213,59 @@ def _text(message: Mapping[str, Any], choice: Mapping[str, Any]) -> tuple[str, s
         content = "".join(string(part, "text") for part in parts)
     if refused:
         return refused, "refusal"
-    return content if isinstance(content, str) else "", _FINISHES.get(string(choice, "finish_reason"), "stop")
+    return content if isinstance(content, str) else "", _FINISHES.get(string(choice, "finish_reason").lower(), "stop")
+
+
+class Textless(NamedTuple):
+    """What came instead of a text, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+def instead_of_text(reply: Reply) -> Textless | None:
+    """What a reply has that has no text; None where it has one.
+
+    >>> instead_of_text(Reply("", reasoning="Answer A names the river.")).what
+    "no text, but the thought 'Answer A names the river.'"
+    """
+    if reply.text.strip():
+        return None
+    if (name := _called_tool(reply.raw)) is not None:
+        return Textless(
+            f"no text, but a call of the tool {name!r}",
+            "none is offered: turn off the server's parser of tool calls (vLLM: --enable-auto-tool-choice)",
+        )
+    if reply.reasoning:
+        return Textless(
+            f"no text, but the thought {excerpt(reply.reasoning)!r}",
+            "raise max_tokens, turn thinking off, or see whether the server's reasoning parser is that of the model",
+        )
+    return Textless("no text", "raise max_tokens, since a model that thinks unseen may have used them up")
+
+
+def _called_tool(raw: str) -> str | None:
+    """The name of the tool that an answer calls; None where it calls none."""
+    if '"tool_calls"' not in raw and '"function_call"' not in raw:
+        return None
+    try:
+        _, message = _choice(read_stream(raw) if is_stream(raw) else parse(raw))
+    except CallError:
+        return None
+    calls = message.get("tool_calls")
+    first = calls[0] if isinstance(calls, list) and calls else None
+    call = member(first, "function") if isinstance(first, dict) else member(message, "function_call")
+    return string(call, "name") or None
+
+
+_EXCERPT = 100
+"""Characters that an excerpt has from the beginning of a text, and from its end."""
+
+
+def excerpt(text: str) -> str:
+    """The beginning and the end of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 2 * _EXCERPT else f"{line[:_EXCERPT]} ... {line[-_EXCERPT:]}"
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:

@@ -305,7 +305,9 @@ class Lane:
         silent = self._clock.monotonic() - self.routes.down_since
         if silent >= self.settings.patience and not self._others_at_work():
             long = f"{silent:.0f} s" if silent < 120 else f"{silent / 60:.0f} minutes"
-            self.close(f"no call was answered for {long}")
+            failed = [route.failed for route in self.routes.all if route.failed is not None]
+            last = f"; the last failure: {failed[0]}{refusal_advice(failed[0])}" if failed else ""
+            self.close(f"no call was answered for {long}{last}")
             self._check_open()
 
     def _check_open(self) -> None:
@@ -432,6 +434,7 @@ class Lane:
         elif error.fault is Fault.RATE_LIMITED:
             self.heed_hold(route)
         elif error.fault is Fault.TRANSIENT:
+            route.failed = error
             wait = route.circuit.failed(probe=lease.probe)
             if wait is not None:
                 self._lane_events.opened(route, wait, str(error), others=not self.routes.is_down)

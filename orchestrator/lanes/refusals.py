@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from venire.arena.errors import CallError, Fault, InputError, KeyRefusedError
 from venire.judges.providers.base import Provider
@@ -133,26 +134,53 @@ class Refusals:
         self._evidence.clear()
 
 
+class Advice(NamedTuple):
+    """What may help where requests fail with a message like a pattern, in the words of the campaign file."""
+
+    fault: Fault
+    pattern: re.Pattern[str]
+    advice: str
+
+
+def _advice(fault: Fault, *rows: tuple[str, str]) -> tuple[Advice, ...]:
+    return tuple(Advice(fault, re.compile(pattern, re.IGNORECASE | re.DOTALL), advice) for pattern, advice in rows)
+
+
+_UNKNOWN_MODEL = r"(model|deployment|engine)\b.*(not found|not exist|unknown|invalid)|no models? (is )?loaded"
+ADVICE = (
+    *_advice(
+        Fault.BAD_REQUEST,
+        (_UNKNOWN_MODEL, "correct model, or base_url if another vendor has it"),
+        (
+            rf"^HTTP 40[45]\b(?!.*(?:{_UNKNOWN_MODEL}))",
+            "nothing answers at this address: correct base_url, which most often ends in /v1",
+        ),
+        ("temperature", 'set temperature = "default"'),
+        (r"max_(completion_)?tokens|maxoutputtokens", "change max_tokens"),
+        ("logprobs", "set logprobs = false"),
+    ),
+    *_advice(
+        Fault.TRANSIENT,
+        (r"loading model|model is (still )?loading|currently loading", "wait until the server has loaded its model"),
+        (r"event stream", "ask it through a server that answers whole, such as LiteLLM's proxy"),
+        (r"no healthy upstream|upstream connect|a web page|HTTP 50[24]\b", "see whether the server behind it runs"),
+        (r"no connection", "see whether it runs, and correct base_url"),
+        (r"HTTP 500\b", "the server's own log says more"),
+    ),
+)
+"""By class of fault; of what passes by itself one row at most is said, of what is wrong in a request each that fits."""
+
+
 def refusal_advice(error: CallError) -> str:
-    """What to change in the campaign file when every request is refused as a bad one, in brackets; empty: unknown.
+    """What to change when every request fails like this, in brackets; empty: unknown.
 
     >>> refusal_advice(CallError("'temperature' does not support 0", Fault.BAD_REQUEST, status=400))
     ' (set temperature = "default")'
     """
-    if error.fault is not Fault.BAD_REQUEST:
-        return ""
-    message, advice = str(error).lower(), []
-    if re.search(r"(model|deployment|engine)\b.*(not found|not exist|unknown|invalid)", message):
-        advice.append("correct model, or base_url if another vendor has it")
-    elif error.status in (404, 405):
-        advice.append("nothing answers at this address: correct base_url, which most often ends in /v1")
-    if "temperature" in message:
-        advice.append('set temperature = "default"')
-    if re.search("max_(completion_)?tokens|maxoutputtokens", message):
-        advice.append("change max_tokens")
-    if "logprobs" in message:
-        advice.append("set logprobs = false")
-    return f" ({'; '.join(advice)})" if advice else ""
+    fitting = [row.advice for row in ADVICE if row.fault is error.fault and row.pattern.search(str(error))]
+    if error.fault is Fault.TRANSIENT:
+        fitting = fitting[:1]
+    return f" ({'; '.join(fitting)})" if fitting else ""
 
 
 async def is_key_refused(provider: Provider) -> bool:

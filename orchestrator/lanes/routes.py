@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, Limits, RouteSettings
 from venire.arena.clock import Clock
+from venire.arena.errors import CallError
 from venire.judges.providers.base import Provider
 from venire.orchestrator.lanes.circuit import Circuit
 from venire.orchestrator.lanes.gate import Gate, Permit
@@ -67,6 +68,8 @@ class Route:
         self.gate = gate
         self.circuit = Circuit(clock)
         self.closed: str | None = None
+        self.failed: CallError | None = None
+        """How a call failed last in a way that may pass."""
         self.refused = 0
         """Bad requests since a call was answered well."""
         self.refusals = Refusals(accepted=accepted)

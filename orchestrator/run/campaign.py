@@ -393,7 +393,8 @@ class _CampaignRun:
         gates: tuple[str, ...] = ()
         if ending is Ending.COMPLETE and only is None:
             quality = QualitySettings() if self.campaign.writes else self.campaign.quality
-            gates = gates_missed(judge_readability(self.store, self.planned.id), quality)
+            readable = judge_readability(self.store, self.planned.id)
+            gates = gates_missed(readable, quality, self.roster.examples)
             ending = Ending.QUALITY if gates else ending
         return CampaignSummary(
             ending,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from venire.arena.campaigns import QualitySettings
 from venire.arena.records import Reply, Status
+from venire.judges.providers.replies import excerpt, instead_of_text
 from venire.storage.read.judge_quality import JudgeReadability
 
 WINDOW = 100
 """The last verdicts of a judge that decide whether it is asked further."""
 _FIRST, _INSTRUCTIONS = 20, 3
 """Verdicts before that is decided for the first time, and instructions where most were refused or cut off."""
-_EXCERPT = 100
-"""Characters of a reply that an example has from its beginning, and from its end."""
 
 _REMEDY = {
     Status.UNREADABLE: "look whether its protocol and prompts fit the model (`venire prompts render FILE`)",
@@ -61,15 +60,29 @@ class ReadabilityMonitor:
         read = last.pop(Status.OK, 0)
         ((common, _),) = last.most_common(1)
         kinds = ", ".join(f"{number} {status.name.lower()}" for status, number in sorted(last.items()))
-        example = "" if reply is None else f"; a reply: {_excerpt(reply.text)!r}"
         return (
-            f"of its last {last.total() + read} trials {read or 'none'} could be read ({kinds}){example}; "
-            f"{_REMEDY[common]}"
+            f"of its last {last.total() + read} trials {read or 'none'} could be read ({kinds})"
+            f"{_example(reply, _REMEDY[common])}"
         )
 
 
-def gates_missed(judges: Sequence[JudgeReadability], quality: QualitySettings) -> tuple[str, ...]:
+def _example(reply: Reply | None, remedy: str) -> str:
+    """A reply as an example, with what came instead of a text, and what to do: the remedy for that, else the other."""
+    if reply is None:
+        return f"; {remedy}"
+    textless = instead_of_text(reply)
+    what, remedy = textless or (repr(excerpt(reply.text)), remedy)
+    return f"; a reply: {what}; {remedy}"
+
+
+def gates_missed(
+    judges: Sequence[JudgeReadability],
+    quality: QualitySettings,
+    examples: Mapping[str, tuple[Status, Reply]] | None = None,
+) -> tuple[str, ...]:
     """A sentence for each gate that a judge missed; that not one of its verdicts could be read is always one.
+
+    `examples` are the last verdicts of this run that were not ok, with their replies, by judge.
 
     >>> one = JudgeReadability("x", "two-stage", 10, 8, 0, 5, 4, 5, 4, 4, 2, 0, 0)
     >>> gates_missed([one], QualitySettings(readable=0.9, flips=0.6))
@@ -83,16 +96,12 @@ def gates_missed(judges: Sequence[JudgeReadability], quality: QualitySettings) -
                 f"{quality.readable:g}"
             )
         elif one.readable == 0.0:
-            found.append(f"judge {one.judge!r}: none of its {one.settled - one.too_long:,} trials could be read")
+            status, reply = (examples or {}).get(one.judge, (Status.UNREADABLE, None))
+            said = _example(reply, _REMEDY.get(status, "")) if reply is not None else ""
+            found.append(f"judge {one.judge!r}: none of its {one.settled - one.too_long:,} trials could be read{said}")
         if quality.flips is not None and one.flip_rate is not None and one.flip_rate > quality.flips:
             found.append(
                 f"judge {one.judge!r}: {one.flip_rate:.1%} of its battles had opposite winners in the two orders, "
                 f"[quality] allows flips = {quality.flips:g}"
             )
     return tuple(found)
-
-
-def _excerpt(text: str) -> str:
-    """The beginning and the end of a reply on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= 2 * _EXCERPT else f"{line[:_EXCERPT]} ... {line[-_EXCERPT:]}"

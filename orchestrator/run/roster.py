@@ -33,6 +33,8 @@ class Roster:
         """Respondents whose replies cannot be read, and the sentence that says why."""
         self.done_asking: ChainMap[int, str] = ChainMap(self.out_of_budget, self.unreadable)
         """Respondents that are asked no further trial."""
+        self.examples: dict[str, tuple[Status, Reply]] = {}
+        """By judge, the last verdict of this run that is not ok, with the reply that led to it."""
         self.nobody_left = asyncio.Event()
         """No further trial of the round is begun; those that were are asked to their end, as far as can be paid."""
 
@@ -61,6 +63,8 @@ class Roster:
     def verdict(self, pending: PendingTrial, status: Status, reply: Reply | None) -> None:
         """Count a verdict; where too few can be read, the judge asks no more, and calls in flight are its last."""
         self._monitor.add(pending.respondent, pending.instruction_number, status)
+        if status is not Status.OK and reply is not None:
+            self.examples[self._judges[pending.respondent].name] = status, reply
         if status is not Status.OK and pending.respondent not in self.unreadable:
             self._close_unreadable(pending.respondent, reply)
 

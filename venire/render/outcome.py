@@ -48,6 +48,7 @@ from venire.status import (
 )
 from venire.storage.plans import plans
 from venire.storage.read import frames
+from venire.storage.read.frames import CampaignSpending
 from venire.storage.read.judge_quality import judge_readability
 from venire.telemetry import run_events
 from venire.wording import duration, is_reported_round, retries
@@ -228,13 +229,23 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
     )
     screen.print(
         f"cost {money(now.spent)} in this run, {money(paid.nano)} in all"
-        + (f" ({money(paid.unknown)} of it reserved for calls without an answer)" if paid.unknown else "")
+        + _reserved(paid)
         + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
     )
     _show_losses(screen, summary.losses)
     show_spending(screen, spending_document(session.store, session.planned.id))
     screen.print()
     _show_routes(screen, summary)
+
+
+def _reserved(paid: CampaignSpending) -> str:
+    """What of the money is only reserved, and for what, in brackets; empty for none."""
+    parts = (
+        (paid.unanswered, "calls without an answer"),
+        (paid.unknown - paid.unanswered, "answers whose tokens the provider did not count"),
+    )
+    said = [f"{money(nano)} of it reserved for {whom}" for nano, whom in parts if nano > 0]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _show_set_aside(screen: Console, session: Session) -> None:

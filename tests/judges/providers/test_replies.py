@@ -70,6 +70,9 @@ def test_tokens_of_a_cache_are_found_and_what_is_not_said_of_writing_stays_unkno
         ("max_tokens", "length"),
         ("content_filter", "content_filter"),
         ("refusal", "refusal"),
+        ("tool_calls", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("RECITATION", "content_filter"),
         (None, "stop"),
     ],
 )
@@ -116,6 +119,65 @@ def test_tokens_that_are_not_counted_are_estimated(usage):
 )
 def test_tokens_that_are_counted_are_not_said_to_be_estimated(usage):
     assert read({"content": ""}, usage=usage).estimated is False
+
+
+def test_an_answer_that_was_counted_at_no_tokens_is_counted_by_its_text():
+    reply = read({"content": "word " * 40}, usage={"prompt_tokens": 5, "completion_tokens": 0})
+    assert (reply.input_tokens, reply.output_tokens, reply.estimated) == (5, 50, True)
+
+
+STREAM = (
+    {"model": "m-1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]},
+    {"choices": [{"index": 0, "delta": {"reasoning_content": "be"}}]},
+    {"choices": [{"index": 0, "delta": {"reasoning_content": "cause"}}]},
+    {"choices": [{"index": 0, "delta": {"content": "The first"}}], "usage": None},
+    {"choices": [{"index": 1, "delta": {"content": "not asked for"}}]},
+    {"choices": [{"index": 0, "delta": {"content": " wins."}, "finish_reason": "length"}]},
+    {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 7}},
+)
+
+
+def stream(*chunks, end="data: [DONE]\n\n"):
+    return ": comment\n\n" + "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + end
+
+
+def test_an_answer_that_is_streamed_though_nobody_asked_is_read():
+    reply = read_reply(stream(*STREAM), BODY)
+    assert (reply.text, reply.reasoning, reply.finish) == ("The first wins.", "because", "length")
+    assert (reply.input_tokens, reply.output_tokens, reply.served_model, reply.estimated) == (9, 7, "m-1", False)
+
+
+def test_a_stream_that_breaks_off_or_has_an_error_is_no_reply():
+    with pytest.raises(TransientError, match="broke off"):
+        read_reply(stream(*STREAM[:4], end=""), BODY)
+    with pytest.raises(TransientError, match="slower") as caught:
+        read_reply(stream(*STREAM[:4], {"error": {"code": 429, "message": "slower"}}), BODY)
+    assert caught.value.fault is Fault.RATE_LIMITED
+
+
+@pytest.mark.parametrize("read_other", [replies.parse])
+def test_a_stream_in_a_form_that_is_not_read_is_named(read_other):
+    with pytest.raises(TransientError, match="only streams"):
+        read_other("event: message_start\ndata: {}\n\n")
+
+
+@pytest.mark.parametrize(
+    ("message", "what", "remedy"),
+    [
+        ({"content": None, "reasoning_content": "A is longer"}, "'A is longer'", "reasoning parser"),
+        ({"content": "", "tool_calls": [{"function": {"name": "pick", "arguments": "{}"}}]}, "'pick'", "tool"),
+        ({"content": None, "function_call": {"name": "pick", "arguments": "{}"}}, "'pick'", "tool"),
+        ({"content": "", "tool_calls": []}, "no text", "max_tokens"),
+    ],
+)
+def test_what_came_instead_of_a_text_is_named_with_what_to_do(message, what, remedy):
+    textless = replies.instead_of_text(read(message))
+    assert textless is not None
+    assert what in textless.what
+    assert remedy in textless.remedy
+    assert (
+        replies.instead_of_text(read({"content": "1", **{k: v for k, v in message.items() if k != "content"}})) is None
+    )
 
 
 def test_an_answer_of_no_tokens_costs_none():

@@ -18,7 +18,7 @@ from tests.orchestrator.lanes.test_lane import BODY, PAID, PRICE, REQUEST, WELL,
 from venire.arena.budgets import UNITS, BudgetSettings
 from venire.arena.campaigns import LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import VirtualClock
-from venire.arena.errors import CallError, Fault, StoreError
+from venire.arena.errors import CallError, Fault, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.lanes.calls import CallCounters, Step, digest
@@ -27,6 +27,7 @@ from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.ledger import CallLedger
+from venire.orchestrator.lanes.refusals import refusal_advice
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Event, Events
 
@@ -765,6 +766,24 @@ def test_a_route_that_is_down_is_probed_though_the_other_one_is_held_for_long() 
 # Ends
 
 
+@pytest.mark.parametrize(
+    ("failure", "advice"),
+    [
+        ("HTTP 503: Loading model", "wait until the server has loaded its model"),
+        ("HTTP 200 with an event stream, though none was asked for: this server only streams", "LiteLLM's proxy"),
+        ("HTTP 503: no healthy upstream", "the server behind it"),
+        ("HTTP 502: a web page, 502 Bad Gateway", "the server behind it"),
+        ("no connection (refused)", "correct base_url"),
+        ("HTTP 500: Internal Server Error", "own log"),
+        ("HTTP 529: overloaded", ""),
+    ],
+)
+def test_what_may_help_is_said_of_failures_that_do_not_pass(failure: str, advice: str) -> None:
+    said = refusal_advice(TransientError(failure, Fault.TRANSIENT))
+    assert advice in said
+    assert bool(said) == bool(advice)
+
+
 def test_a_lane_that_nobody_answers_is_given_up_after_its_patience_only_when_nothing_else_is_at_work() -> None:
     house = House(key(), fallback(), attempts=1000, patience=300)
     down(house, 0)
@@ -781,6 +800,7 @@ def test_a_lane_that_nobody_answers_is_given_up_after_its_patience_only_when_not
     ended = house.run(main())
     assert house.lane.closed is not None
     assert house.lane.closed.startswith("no call was answered for")
+    assert "; the last failure: busy" in house.lane.closed
     assert 2000 <= house.clock.monotonic() < 2070
     assert {type(one) for one in ended} <= {LaneClosedError}
 

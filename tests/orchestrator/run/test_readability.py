@@ -68,3 +68,7 @@ def test_a_judge_of_which_nothing_could_be_read_misses_a_gate_that_nobody_set() 
     too_long = JudgeReadability("short", "two-stage", 10, 0, 10, 5, 0, 5, 0, 0, 0, 0, 0)
     (sentence,) = gates_missed([nothing, too_long], QualitySettings())
     assert "none of its 10 trials" in sentence
+    thought = Reply("", finish="length", reasoning="A names the river")
+    (sentence,) = gates_missed([nothing], QualitySettings(), {"dumb": (Status.TRUNCATED, thought)})
+    assert "no text, but the thought 'A names the river'" in sentence
+    assert "raise max_tokens, turn thinking off" in sentence

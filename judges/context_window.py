@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from venire.arena.errors import PromptSize
 from venire.arena.records import (
     UNSENT,
     Completion,
@@ -62,6 +63,31 @@ def fits(request: Request, context: int, vocabulary: str) -> bool:
     if left < 0:
         return False
     return sum(map(_bytes, texts)) <= left or request_tokens(request, vocabulary) <= left
+
+
+_CLOSER = 0.98
+"""What is left of a context once more than its limit was counted there: counts of two texts differ in proportion."""
+_BLIND = 0.7
+"""What is left of it where nothing was counted, or not to the end."""
+
+
+def context_after_refusal(request: Request, context: int, vocabulary: str, size: PromptSize | None) -> int:
+    """The context, in tokens as they are counted here, into which a request has to fit that its server refused.
+
+    `context` is what the server is said to have, `size` what it counted itself; where it did not, or stopped counting,
+    the texts become shorter by a part each time. A request of as many bytes as the server takes tokens is refused for
+    another reason, since a byte has one token at most: never smaller than that.
+    """
+    texts = _texts(request)
+    around = _OF_A_REQUEST + _OF_A_MESSAGE * len(request.messages)
+    counted = sum(count_tokens(text, vocabulary) for text in texts) + around
+    stated = min(context, size.context) if size is not None and size.context else context
+    room = stated - request.max_tokens
+    if size is not None and size.tokens > room and not size.at_least:
+        left = _CLOSER * room * counted / size.tokens
+    else:
+        left = max(_BLIND * counted, room * counted / (sum(map(_bytes, texts)) + around))
+    return int(min(left, counted - 1)) + request.max_tokens
 
 
 def request_tokens(request: Request, vocabulary: str) -> int:
@@ -216,13 +242,39 @@ def _cut_all(
         if size <= budget:
             texts.append(completion)
             continue
-        kept = len(completion.text) * budget // size
-        while True:
-            text, missing = cut(completion.text, kept)
-            tokens = count_tokens(sanitize(text), vocabulary)
-            if tokens <= budget or not kept:
-                break
-            kept = min(kept - 1, kept * budget // tokens)
+        text, missing = _cut_one(completion.text, budget, size, vocabulary, cut)
         texts.append(replace(completion, text=text))
         gone += missing
     return tuple(texts), gone
+
+
+_WELL_USED = 0.95
+"""Part of a budget from which on a cut text is not made longer again."""
+
+
+def _cut_one(
+    whole: str, budget: int, size: int, vocabulary: str, cut: Callable[[str, int], tuple[str, int]]
+) -> tuple[str, int]:
+    """A text of at most so many tokens, nearly as many as the budget has, and the characters that are gone.
+
+    Characters are tried in proportion to tokens, which a text of several scripts does not have all along: a beginning
+    in English and an end in Chinese, cut by the average, would keep half of what fits.
+    """
+    kept, most, best = len(whole) * budget // size, len(whole), None
+    for _ in range(2 * _TRIES):
+        text, missing = cut(whole, kept)
+        tokens = count_tokens(sanitize(text), vocabulary)
+        if tokens <= budget:
+            best = text, missing, kept
+            longer = min(kept * budget // tokens, most - 1) if tokens else kept
+            if tokens >= _WELL_USED * budget or longer <= kept:
+                break
+            kept = longer
+        else:
+            most = kept
+            kept = min(kept - 1, kept * budget // tokens) if best is None else (best[2] + kept) // 2
+            if best is not None and kept <= best[2]:
+                break
+    if best is not None:
+        return best[0], best[1]
+    return cut(whole, 0)

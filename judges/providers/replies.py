@@ -190,10 +190,10 @@ def _add_delta(message: dict[str, Any], delta: object) -> None:
     """Put a part of a message to what came of it before: texts and lists grow, anything else is as it was said last."""
     for key, value in delta.items() if isinstance(delta, dict) else ():
         before = message.get(key)
-        if isinstance(before, str) and isinstance(value, str) and key != "role":
-            message[key] = before + value
-        elif isinstance(before, list) and isinstance(value, list):
-            message[key] = before + value
+        if isinstance(value, str) and key != "role":
+            message[key] = string(message, key) + value
+        elif isinstance(value, list):
+            message[key] = [*(before if isinstance(before, list) else ()), *value]
         elif value is not None:
             message[key] = value
 

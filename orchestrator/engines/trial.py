@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
@@ -13,7 +14,7 @@ from venire.arena.errors import CallError, Fault
 from venire.arena.keys import respondent_key
 from venire.arena.records import UNSENT, Conversation, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges import PROTOCOLS
-from venire.judges.context_window import fits
+from venire.judges.context_window import TRUNCATIONS, context_after_refusal, fits
 from venire.judges.conversation import resume
 from venire.judges.orientation import orient
 from venire.orchestrator.costs.budget import BudgetView
@@ -90,24 +91,34 @@ class TrialRunner:
         start, budget = self._clock.monotonic(), self._budgets[pending.respondent]
         steps: list[Step] = []
 
+        asked: list[Request] = []
+
         def ask(number: int, request: Request) -> Awaitable[Reply]:
             if pending.respondent in self._unreadable:
                 raise UnreadableError
-            attempts = pending.attempts.get(number, 0)
+            refused = steps[-1].attempts if steps and steps[-1].number == number else 0
+            attempts = refused or pending.attempts.get(number, 0)
             steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
+            asked.append(request)
             return lane.ask(steps[-1], request, price, budget)
 
         def cost() -> int:
             return pending.cost + sum([step.cost for step in steps])
 
-        try:
-            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, _fits_context(judge))
-        except CallError as error:
-            if error.fault not in VERDICT_FAULTS:
-                step, seconds = steps[-1].number, self._clock.monotonic() - start
-                lane.fail(error, partial(self.ends.fail, pending, judge, step, error.fault, cost(), seconds))
-                return
-            outcome = Outcome(VERDICT_FAULTS[error.fault])
+        fitted: JudgeSettings | None = judge
+        replies: Sequence[Reply] = pending.replies
+        while fitted is not None:
+            try:
+                outcome = await settle(protocol, trial, material, fitted.options, replies, ask, _fits_context(fitted))
+                break
+            except CallError as error:
+                if error.fault not in VERDICT_FAULTS:
+                    step, seconds = steps[-1].number, self._clock.monotonic() - start
+                    lane.fail(error, partial(self.ends.fail, pending, judge, step, error.fault, cost(), seconds))
+                    return
+                outcome = Outcome(VERDICT_FAULTS[error.fault])
+                fitted = _cut_more(judge, fitted, asked[-1], error)
+                replies = (*pending.replies, *(step.reply for step in steps if step.reply is not None))
         seconds = self._clock.monotonic() - start
         self.ends.conclude(pending, judge, outcome, cost(), seconds, steps[-1].reply if steps else None)
 
@@ -191,6 +202,21 @@ def _fits_context(judge: JudgeSettings) -> Callable[[Request], bool]:
     if judge.context is None:
         return lambda request: True
     return partial(fits, context=judge.context, vocabulary=judge.vocabulary)
+
+
+def _cut_more(judge: JudgeSettings, fitted: JudgeSettings, request: Request, error: CallError) -> JudgeSettings | None:
+    """The judge with so small a context that a request fits which its server refused as too long; None: it is too long.
+
+    Its tokenizer makes more of the texts than is counted here. `fitted` is the judge as the request was made for it.
+    """
+    if error.fault is not Fault.TOO_LONG or judge.context is None or fitted.context is None:
+        return None
+    if judge.options.get("too_long", "error") not in TRUNCATIONS:
+        return None
+    context = context_after_refusal(request, judge.context, judge.vocabulary, error.size)
+    if context >= fitted.context:
+        return None
+    return replace(fitted, context=context, options={**judge.options, "context": str(context)})
 
 
 def stage(pending: PendingTrial, respondent: bytes, protocol: str) -> tuple[Trial, Material]:

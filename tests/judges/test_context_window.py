@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from venire.arena.errors import PromptSize
 from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Status, Trial
 from venire.judges import PROTOCOLS, context_window
-from venire.judges.context_window import TRUNCATIONS, fits, tokens_left
+from venire.judges.context_window import TRUNCATIONS, context_after_refusal, fits, tokens_left
 from venire.judges.conversation import advance
 from venire.judges.providers.token_counting import counter
-from venire.judges.safety.sanitize import fenced_texts
+from venire.judges.safety.sanitize import fenced_texts, sanitize
 
 Say = Callable[..., Request | Outcome]
 Make = Callable[..., Material]
@@ -187,3 +188,24 @@ def test_any_texts_are_cut_to_fit_or_the_trial_is_too_long(
     found = [advance(PROTOCOLS["five-point"].talk, trial, shown, settings_, ()) for _ in range(2)]
     assert found[0] == found[1]
     assert isinstance(found[0], Outcome) or exact(found[0]) <= context
+
+
+@pytest.mark.parametrize("vocabulary", ["cl100k_base", "estimate"])
+def test_a_text_of_several_scripts_keeps_as_many_tokens_as_the_budget_has(vocabulary: str) -> None:
+    count = counter(vocabulary)
+    for whole in (LONG[:8000] + "長江是這裡最長的河流。" * 400, "長江是這裡最長的河流。" * 400 + LONG[:8000]):
+        size = count(sanitize(whole))
+        for budget in (400, 1500, 3000):
+            for cut in TRUNCATIONS.values():
+                text, gone = context_window._cut_one(whole, budget, size, vocabulary, cut)
+                assert 0.9 * budget <= count(sanitize(text)) <= budget
+                assert gone > 0
+
+
+@pytest.mark.parametrize("size", [None, PromptSize(9000, 4000), PromptSize(4001, 4000, at_least=True)])
+def test_a_context_after_a_refusal_is_smaller_and_never_below_what_surely_fits(size: PromptSize | None) -> None:
+    refused = request(LONG, max_tokens=300)
+    context = context_after_refusal(refused, 4000, "cl100k_base", size)
+    assert not fits(refused, context, "cl100k_base")
+    dense = request("x" * 100, max_tokens=300)
+    assert fits(dense, context, "cl100k_base")

@@ -168,6 +168,50 @@ def test_a_providers_own_context_error_ends_as_too_long(store: Store) -> None:
     ]
 
 
+class OtherTokenizer(Judge):
+    """Makes a token of every second byte, twice as many as are counted here, and has 4,000 of them."""
+
+    context = 4000
+
+    def __init__(self, says: str) -> None:
+        super().__init__(most=10**9)
+        self.says, self.taken = says, 0
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        said = orjson.loads(body)
+        tokens = sum(map(len, said)) // 2
+        if tokens + 300 <= self.context:
+            self.taken = max(self.taken, tokens)
+            return await super().send(body, idempotency_key)
+        text = self.says.replace("CONTEXT", f"{self.context}").replace("LEAST", f"{self.context + 1}")
+        raise refusal(400, {}, text.replace("TOKENS", f"{tokens}"), VirtualClock().wall())
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        '{"error": {"type": "exceed_context_size_error", "message": "m", "n_prompt_tokens": TOKENS, "n_ctx": CONTEXT}}',
+        '{"error": {"message": "This model\'s maximum context length is CONTEXT tokens. However, your prompt '
+        'contains at least LEAST input tokens, which exceeds this limit.", "param": "input_tokens"}}',
+        '{"error": {"code": "context_length_exceeded", "message": "too long"}}',
+    ],
+)
+def test_texts_are_cut_until_they_fit_a_server_that_makes_more_tokens_of_them(store: Store, says: str) -> None:
+    """The danger: what was cut by another tokenizer's count is refused, and counted as failed for good."""
+    provider = OtherTokenizer(says)
+    cutting = {"max_tokens": "300", "too_long": "truncate-both", "context": "4000"}
+    _, summary = go(store, replace(judge(context=4000), options=cutting), provider)
+    assert {status for _, status, _, _ in rows(store, STATUSES)} == {0}
+    assert summary.ending is Ending.COMPLETE
+    ((refusals, most),) = rows(store, "select count(*), max(number) from attempt where fault = 7")
+    assert refusals > 0
+    assert most <= 3
+    assert provider.taken > 0.6 * provider.context, "no more was cut than had to be"
+    assert rows(store, "select count(*) from failure") == [(0,)]
+    store.close()
+    assert check(store.path, full=True).sound
+
+
 def test_a_second_step_that_does_not_fit_is_not_sent_and_the_first_is_paid(store: Store) -> None:
     one = judge(context=1000)
     _, summary = go(store, one, Judge(reasons="reasons " * 290))

@@ -42,13 +42,13 @@ select file, row, game as part, model_a, model_b, won as word, instruction_id, c
   from (select *, winner as won, 1 as game from given union all select *, second as won, 2 as game from given);
 
 -- name: judged_grades
--- Grades of single answers, each pair of models compared under one judge, question and turn; -1 or N/A is a grade that was not read. The last line of an answer counts.
+-- Grades of single answers, each pair of models compared under one judge, question and turn; {unparsed} or N/A is a grade that was not read. The last line of an answer counts.
 with graded as materialized (
     select file, row, model, instruction_id as question, turn, coalesce(if(judge like '[%' and json_valid(judge), judge->>'$[0]', judge), judge) as judge, nullif(winner, 'N/A') as grade, try_cast(winner as double) as g,
       row_number() over (order by file, row) as number from given qualify row_number() over (partition by model, question, turn, judge order by file desc, row desc) = 1)
 select b.file, b.row, a.number as part, a.model as model_a, b.model as model_b, if(b.g is null, b.grade, a.grade) as word, a.question as instruction_id, a.judge, null::boolean as swapped,
-  case when (b.grade is not null and b.g is null) or (a.grade is not null and a.g is null) then '?' when a.g = -1 or b.g = -1 or a.g is null or b.g is null then null when abs(a.g - b.g) <= 0.1 then 'tie' when a.g > b.g then 'model_a' else 'model_b' end as winner,
-  if(a.g = -1 or b.g = -1, null, a.g - b.g) as score
+  case when (b.grade is not null and b.g is null) or (a.grade is not null and a.g is null) then '?' when a.g = {unparsed} or b.g = {unparsed} or a.g is null or b.g is null then null when abs(a.g - b.g) <= {tied} then 'tie' when a.g > b.g then 'model_a' else 'model_b' end as winner,
+  if(a.g = {unparsed} or b.g = {unparsed}, null, a.g - b.g) as score
   from graded a join graded b on a.judge is not distinct from b.judge and a.question = b.question and a.turn is not distinct from b.turn and a.model < b.model;
 
 -- name: judged_chatbot_arena

@@ -24,7 +24,7 @@ from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.arena.records import Completion, Instruction
 from venire.arena.wording import few
-from venire.storage.transfer.formats import FORMATS, Format
+from venire.storage.transfer.formats import FORMATS, Format, form_of
 from venire.storage.transfer.formats.columns import ANSWER_COLUMNS, column_named
 from venire.storage.transfer.formats.source import MissingColumnError, TableFile, TableSource, open_table
 from venire.storage.transfer.formats.texts import (
@@ -99,24 +99,12 @@ def read_answers(sources: Sequence[TableSource], mapping: Mapping[str, str] = {}
             f'{setting("mapping")} names "{unknown[0]}", which is no column of ours; those are {", ".join(_OURS)}'
         )
     notes: list[str] = []
-    form = None if mapping else _form(sources)
-    if form is not None:
-        found = list(_of_format([one for one in sources if isinstance(one, Path)], form, notes))
+    named = None if mapping else next(filter(None, map(form_of, sources)), None)
+    if named is not None:
+        found = list(_of_format([one for one in sources if isinstance(one, Path)], FORMATS[named], notes))
     else:
         found = [one for source in sources for one in _of_table(source, mapping, notes, several=len(sources) > 1)]
     return _checked(", ".join(map(str, sources[:3])), found, notes)
-
-
-def _form(sources: Sequence[TableSource]) -> Format | None:
-    """The format of another tool whose columns one of the files has; None for any other table."""
-    for source in sources:
-        with closing((table := open_table(source)).connection):
-            there = table.columns.keys()
-        for form in FORMATS.values() if isinstance(source, Path) else ():
-            if any(signs <= there for signs in form.signs):
-                found: Format = form
-                return found
-    return None
 
 
 def _of_format(paths: Sequence[Path], form: Format, notes: list[str]) -> Iterator[_Answer]:
@@ -132,7 +120,7 @@ def _of_format(paths: Sequence[Path], form: Format, notes: list[str]) -> Iterato
             if (one := asked.get(record.instruction)) is None:
                 raise InputError(
                     f"{what}: has answers to {record.instruction!r} and not that prompt: give the file of prompts as "
-                    "well, such as question.jsonl"
+                    "well, such as question.jsonl or the requests of a batch"
                 )
             prompt = joined(one.turns) or "\n\n".join(one.turns)
             given = None if one.id == digest_id(one.turns) else one.id

@@ -30,9 +30,11 @@ class MemoryTable:
 
     cells: Mapping[str, NDArray[np.object_]]
     columns: Mapping[str, str]
+    called: str = "the table"
+    """The name by which messages call it."""
 
     def __str__(self) -> str:
-        return "the table"
+        return self.called
 
     def __len__(self) -> int:
         return len(next(iter(self.cells.values()), ()))
@@ -58,7 +60,7 @@ def is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _MISSING
 
 
-def memory_table(source: Any, needed: str = "model_a, model_b and winner") -> MemoryTable:
+def memory_table(source: Any, needed: str = "model_a, model_b and winner", called: str = "the table") -> MemoryTable:
     """A source for which `is_table` holds, as `MemoryTable`: of a list of dicts, each is a row.
 
     Raises InputError for a lazy table, columns of different lengths, a name of two columns, and bytes in a cell.
@@ -84,7 +86,7 @@ def memory_table(source: Any, needed: str = "model_a, model_b and winner") -> Me
         cells[f"c{number}"], columns[name] = column, "STRUCT" if nested else "VARCHAR"
     if not columns:
         raise InputError(f"the table has no columns: give it {needed}")
-    return MemoryTable(cells, columns)
+    return MemoryTable(cells, columns, called)
 
 
 def _columns(source: Any) -> list[tuple[str, Any]]:

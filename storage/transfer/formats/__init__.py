@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 from venire.arena import registry
 from venire.arena.errors import InputError
@@ -12,10 +14,21 @@ from venire.arena.registry import Registry
 from venire.arena.wording import suggest
 from venire.storage.transfer.formats.entry import ExportWriter, Format
 from venire.storage.transfer.formats.judged import ImportedVerdicts, VerdictDialect, likely_dialects, read_judged
+from venire.storage.transfer.formats.samples import verdict_table
 from venire.storage.transfer.formats.source import TableSource, open_table
 from venire.storage.transfer.formats.texts import Reader
 
-__all__ = ["FORMATS", "TABLE", "Format", "guess", "read_verdicts", "with_dialects", "with_texts", "with_writers"]
+__all__ = [
+    "FORMATS",
+    "TABLE",
+    "Format",
+    "form_of",
+    "guess",
+    "read_verdicts",
+    "with_dialects",
+    "with_texts",
+    "with_writers",
+]
 
 FORMATS: Registry[Format] = registry.FORMATS
 """Every format of other tools by name."""
@@ -43,19 +56,37 @@ _PLAIN = frozenset({"model_a", "model_b", "winner"})
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad")
 
 
+def form_of(path: TableSource) -> str | None:
+    """The format of prompts and answers that a file is of by its ending or columns; None for any other table.
+
+    Raises InputError for a file that cannot be read.
+    """
+    if not isinstance(path, Path):
+        return None
+    for name, form in FORMATS.items():
+        if path.suffix.lower() in form.suffixes:
+            return name
+    with closing((table := open_table(path)).connection):
+        there = table.columns.keys()
+    return next((name for name, form in FORMATS.items() if any(signs <= there for signs in form.signs)), None)
+
+
 def guess(path: TableSource) -> str:
     """The format of a file of verdicts by its columns; `TABLE` where they are those of no other.
 
     A table of `model_a`, `model_b` and `winner` whose winners speak of both being bad is `chatbot-arena`. Raises
     InputError for a file that cannot be read, and where it may be of several formats.
     """
+    if (logs := form_of(path)) is not None and FORMATS[logs].samples is not None:
+        return logs
     table = open_table(path)
     try:
         # What am-ELO and the plainest arena table look like, any table of battles does.
         certain = [
             dialect
-            for dialects in with_dialects().values()
-            for dialect in dialects
+            for form in FORMATS.values()
+            if form.samples is None
+            for dialect in form.dialects
             if _asked(dialect) - _PLAIN - {"judge"}
         ]
         found = sorted({dialect.format for dialect in likely_dialects(certain, table.columns)})
@@ -108,5 +139,7 @@ def read_verdicts(
     if baseline is not None and not any(column.given for column in known[chosen]):
         raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave {setting('baseline')} out")
     constants = {} if baseline is None else {"model_b": baseline}
+    if (samples := FORMATS[chosen].samples) is not None:
+        paths = [verdict_table(samples, [path for path in paths if isinstance(path, Path)])]
     found = read_judged(paths, known[chosen], mapping=mapping, constants=constants, where=where)
     return replace(found, guessed=form is None)

@@ -19,6 +19,7 @@ from venire.arena.errors import InputError
 from venire.arena.wording import suggest
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.judged import VerdictDialect
+from venire.storage.transfer.formats.samples import Samples, dialects_of, texts_of
 from venire.storage.transfer.formats.texts import Reader
 
 
@@ -30,7 +31,9 @@ class Format:
     `dialects` are the forms of its verdicts. `write` writes a store: into a folder, or where `endings` has the ending
     of a file's name into that one file; `options` are the fields of `ExportOptions` that it takes. `purpose` is a line
     for `venire formats` and `venire import --help`, `writes` the same for what is written, where that differs. `signs`
-    are sets of columns, in small letters, each of which alone tells a file of its prompts and answers from others.
+    are sets of columns, each of which alone tells a file of its prompts and answers from others; `suffixes` are endings
+    of files that are no tables. `samples` yields prompts, answers and grades of logs; `read` and `dialects` are then
+    made of it.
     """
 
     purpose: str = ""
@@ -41,6 +44,23 @@ class Format:
     options: frozenset[str] = frozenset()
     writes: str = ""
     signs: tuple[frozenset[str], ...] = ()
+    suffixes: tuple[str, ...] = ()
+    samples: Samples | None = None
+
+    @classmethod
+    def of_logs(
+        cls,
+        name: str,
+        purpose: str,
+        samples: Samples,
+        *,
+        signs: tuple[frozenset[str], ...],
+        judge: str = "",
+        suffixes: tuple[str, ...] = (),
+    ) -> Format:
+        """The format of a tool's logs; `judge` says who gives their grades, empty where there are none."""
+        dialects = dialects_of(name, judge) if judge else ()
+        return cls(purpose, texts_of(samples), dialects, signs=signs, suffixes=suffixes, samples=samples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,10 @@ class VerdictDialect:
     once: bool = False
     note: str = ""
     """What a reader of the ratings should know about how these verdicts were made from the file."""
+    tied: float = 0.0
+    """How near two grades are a tie."""
+    unparsed: float | None = None
+    """A grade that says that none was read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,7 +298,9 @@ def _judged(
 ) -> ImportedVerdicts:
     _refuse_no_lists(connection, dialect, paths)
     try:
-        connection.execute(f"create temp table found as {query(dialect.query)}")
+        unparsed = "null" if dialect.unparsed is None else str(dialect.unparsed)
+        rows = query(dialect.query).replace("{tied}", str(dialect.tied)).replace("{unparsed}", unparsed)
+        connection.execute(f"create temp table found as {rows}")
     except duckdb.Error as error:
         files = ", ".join(str(path) for path in paths)
         raise InputError(f"{files}: not {dialect.format}: {str(error).partition(chr(10))[0][:300]}") from None

@@ -41,6 +41,8 @@ _MT_BENCH_DIALECTS = (
         "a number, -1 where no grade was read",
         nested=frozenset({"judge"}),
         note="verdicts were made from grades: the higher of two answers wins, within 0.1 they tie",
+        tied=0.1,
+        unparsed=-1.0,
     ),
     VerdictDialect(
         "mt-bench",

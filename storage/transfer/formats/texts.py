@@ -70,14 +70,14 @@ class TextRow:
         return InputError(f"{self.path}: row {self.number}: {problem}")
 
 
-def rows(path: Path, names: Sequence[str]) -> Iterator[TextRow]:
-    """The rows of a file in their order, streamed, with the cells of those columns that are there.
+def rows(path: Path, names: Sequence[str] = ()) -> Iterator[TextRow]:
+    """The rows of a file in their order, streamed, with the cells of those columns that are there, all without names.
 
     Raises InputError for a file that cannot be read, and for one that has none of the columns.
     """
     table = open_table(path)
     with closing(table.connection):
-        there = [name for name in names if name in table.columns]
+        there = [name for name in names or table.columns if name in table.columns]
         if not there:
             found = ", ".join(list(table.columns)[:30])
             raise InputError(f"{path}: none of the columns {', '.join(names)} is in it; columns found: {found}")

@@ -21,6 +21,8 @@ WILDBENCH = Format(
             ("model", "winner", "instruction_id"),
             "a number, N/A where no score was read",
             note="verdicts were made from scores: the higher of two answers wins, within 0.1 they tie",
+            tied=0.1,
+            unparsed=-1.0,
         ),
     ),
 )

@@ -19,7 +19,9 @@ from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, Ro
 from venire.arena.errors import CallError, InputError
 from venire.arena.records import Request
 from venire.arena.wording import money
-from venire.endpoints import ignored_proxy, open_routes, read_secrets
+from venire.endpoints import endpoint_of, ignored_proxy, open_routes, read_secrets
+from venire.judges.providers import PROVIDERS, Endpoint
+from venire.judges.providers.servers import identify_server
 from venire.prices import judge_price, price_warnings
 
 State = Literal["ok", "warning", "problem"]
@@ -159,10 +161,25 @@ def highest_price(asked: Sequence[JudgeSettings]) -> int:
 def ask_endpoints(
     campaign: CampaignSettings, asked: Sequence[JudgeSettings], environ: Mapping[str, str] | None
 ) -> list[HealthFinding]:
-    """Send every endpoint one call of a few tokens, which no store keeps; findings in the same order."""
+    """Send every endpoint one call of a few tokens, which no store keeps; findings in the same order.
+
+    A server of one's own is asked for its name and version besides, without the key.
+    """
     keys = read_secrets(campaign, asked, environ)
 
-    async def ask(judge: JudgeSettings) -> HealthFinding:
+    async def ask(judge: JudgeSettings) -> list[HealthFinding]:
+        route: RouteSettings = judge.lane.routes[0]
+        answered = await call(judge)
+        if answered.state == "problem":
+            return [answered]
+        assert route.base_url is not None  # `endpoints_to_ask` has no other
+        endpoint = endpoint_of(judge, route, keys[route.identity], route.base_url)
+        server = await identify_server(endpoint)
+        if server is not None:
+            answered = replace(answered, says=f"{answered.says}; server: {server}")
+        return [answered, HealthFinding(f"abilities of {judge.name}", "ok", _abilities(judge, endpoint))]
+
+    async def call(judge: JudgeSettings) -> HealthFinding:
         route: RouteSettings = judge.lane.routes[0]
         name = f"endpoint of {judge.name}"
         try:
@@ -187,6 +204,24 @@ def ask_endpoints(
         return HealthFinding(name, "ok", says)
 
     async def all_of_them() -> list[HealthFinding]:
-        return list(await asyncio.gather(*map(ask, asked)))
+        return [finding for found in await asyncio.gather(*map(ask, asked)) for finding in found]
 
     return asyncio.run(all_of_them())
+
+
+def _abilities(judge: JudgeSettings, endpoint: Endpoint) -> str:
+    """What an endpoint is asked for beyond a text: log-probabilities, a schema, batches."""
+    route = judge.lane.routes[0]
+    entry, model = PROVIDERS[route.provider], route.model or judge.model
+    provider = entry.open(endpoint)
+    plain = provider.encode(model, Request(_QUESTION, max_tokens=_TOKENS, temperature=None))
+    likely = provider.encode(model, Request(_QUESTION, max_tokens=_TOKENS, temperature=None, top_logprobs=20))
+    try:
+        batches = bool(entry.batches) and entry.open_batches(endpoint) is not None
+    except InputError:
+        batches = False
+    schema = "held to" if provider.is_structured(model) else "asked for in words (structured_output)"
+    return (
+        f"log-probabilities {'asked for' if likely != plain else 'not to be had'}; schema {schema}; "
+        f"batches {'in a form that is spoken' if batches else 'none that are spoken'}"
+    )

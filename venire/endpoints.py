@@ -198,17 +198,7 @@ def _open(
         entry = PROVIDERS[route.provider]
         opened, batches = entry.open, entry.open_batches if entry.batches else None
     try:
-        endpoint = Endpoint(
-            base_url,
-            secrets.key,
-            lane.timeout,
-            lane.concurrency,
-            connect_timeout=lane.connect_timeout,
-            read_timeout=lane.read_timeout,
-            headers=lane.headers,
-            proxy=None if route.base_url is None else secrets.proxy,
-            structured=route.structured,
-        )
+        endpoint = endpoint_of(judge, route, secrets, base_url)
         waves: BatchProvider | None = None
         if lane.batch is not None and route == lane.routes[0]:
             if lane.batch.form == "file":
@@ -218,6 +208,22 @@ def _open(
         return OpenRoute(judge, route, opened(endpoint), waves)
     except InputError as error:
         raise InputError(f"{campaign.path}: judge {judge.name!r}: {error}") from error
+
+
+def endpoint_of(judge: JudgeSettings, route: RouteSettings, secrets: Secrets, base_url: str) -> Endpoint:
+    """The endpoint of a route; raises InputError where its settings cannot be used."""
+    lane = judge.lane
+    return Endpoint(
+        base_url,
+        secrets.key,
+        lane.timeout,
+        lane.concurrency,
+        connect_timeout=lane.connect_timeout,
+        read_timeout=lane.read_timeout,
+        headers=lane.headers,
+        proxy=None if route.base_url is None else secrets.proxy,
+        structured=route.structured,
+    )
 
 
 async def check_routes(

@@ -144,6 +144,15 @@ def _speaks_tls(endpoint: Endpoint) -> bool:
     return urlsplit(endpoint.base_url).scheme == "https"
 
 
+async def get_quietly(connections: Connections, url: str, seconds: float) -> tuple[int, str]:
+    """Status and text of what is at an address; status 0 and no text where nothing came within the time."""
+    try:
+        response = await connections.get(url, timeout=Duration.from_secs_f64(seconds))
+        return response.status, (await read_body(response) or b"").decode(errors="replace")
+    except ReqwestError:
+        return 0, ""
+
+
 async def read_body(response: Response) -> bytes | None:
     """The body of an answer, unpacked; None as soon as it is known to be longer than any answer has a right to be.
 

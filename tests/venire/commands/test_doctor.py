@@ -57,6 +57,8 @@ def test_an_endpoint_is_asked_once_with_consent_and_its_model_shown(
     (near,) = [one for one in done.json()["findings"] if one["subject"] == "endpoint of near"]
     assert near["state"] == "ok"
     assert "served model: simulated/gpt-4-0613" in near["says"]
+    (abilities,) = [one for one in done.json()["findings"] if one["subject"] == "abilities of near"]
+    assert all(word in abilities["says"] for word in ("log-probabilities asked for", "schema", "batches"))
     assert "sk-doctor" not in done.out + done.err
     assert not campaign.with_suffix(".duckdb").exists()
 

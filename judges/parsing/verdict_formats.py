@@ -17,7 +17,7 @@ from venire.arena.records import Status
 from venire.judges.parsing.choices import CHOICE_RULES, read_choice
 from venire.judges.parsing.decisions import VerdictPattern, labels_in_sentences, sides_chosen
 from venire.judges.parsing.reply_text import ReplyText, read_reply_text
-from venire.judges.parsing.verdict_patterns import in_json, leading_scores, marks, named_scores, on_lines
+from venire.judges.parsing.verdict_patterns import boxed, in_json, leading_scores, marks, named_scores, on_lines
 
 VerdictSide = Literal["first", "second", "tie"]
 
@@ -79,6 +79,7 @@ _LETTERS: dict[str, VerdictSide] = {"A": "first", "B": "second", "C": "tie"}
 _NUMBERS: dict[str, VerdictSide] = {"1": "first", "2": "second", "3": "tie", **_PLAIN}
 _OUTPUTS: dict[str, VerdictSide] = {"Output (a)": "first", "Output (b)": "second", "m": "first", "M": "second"}
 _SIDES = ("model", "assistant", "response", "answer", "completion", "output")
+_BOXED = FormatRule("boxed", boxed("[A-C]", _LETTERS), "The first one is clearer.\n\n$\\boxed{A}$")
 _CHOSEN = FormatRule("chosen", sides_chosen, "Both are correct. I would choose Assistant 1 as the better answer.")
 
 VERDICT_FORMATS: dict[str, VerdictFormat] = {
@@ -128,7 +129,7 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             "mt-bench",
             "[[A]], [[B]] or [[C]] for a tie, anywhere",
             _LETTERS,
-            (FormatRule("brackets", marks(r"\[\[([A-C])\]\]"), "Assistant A is clearer. My final verdict is: [[A]]"),),
+            (FormatRule("brackets", marks("[A-C]"), "Assistant A is clearer. My final verdict is: [[A]]"), _BOXED),
         ),
         VerdictFormat(
             "arena-hard",
@@ -137,7 +138,7 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             (
                 FormatRule(
                     "brackets",
-                    marks(r"\[\[(A>>B|A>B|A=B|B=A|B>A|B>>A)\]\]"),
+                    marks("A ?>> ?B|A ?> ?B|A ?= ?B|B ?= ?A|B ?> ?A|B ?>> ?A"),
                     "My final verdict is that assistant B is slightly better: [[B>A]]",
                 ),
             ),
@@ -160,14 +161,17 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
             "letter",
             "A, B or C for a tie, alone or behind a word such as Choice",
             _LETTERS,
-            _rules(
-                on_lines("[A-Z]", _LETTERS, anywhere=True),
-                {
-                    "bare": "**A**",
-                    "named": "Choice: B\nReason: it is complete.",
-                    "last-line": "The first one is clearer.\nA",
-                    "first-line": "B\nIt is complete.",
-                },
+            (
+                *_rules(
+                    on_lines("[A-Z]", _LETTERS, anywhere=True),
+                    {
+                        "bare": "**A**",
+                        "named": "Choice: B\nReason: it is complete.",
+                        "last-line": "The first one is clearer.\nA",
+                        "first-line": "B\nIt is complete.",
+                    },
+                ),
+                _BOXED,
             ),
         ),
         VerdictFormat(

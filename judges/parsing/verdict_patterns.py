@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
+from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed does not know it
 
 from venire.judges.parsing.decisions import SIDE, UNCLEAR, VerdictPattern
 from venire.judges.parsing.label_context import ends_before_label, is_reported, reports
@@ -42,6 +45,8 @@ _OBJECTS = 8
 _DECODER = json.JSONDecoder(object_pairs_hook=list)
 """Pairs, since a key may stand there twice."""
 _OBJECT = re.compile(r"\{\s{0,20}\"")
+_SCALAR = re.compile(r"[\w.+-]{1,40}")
+_SPACES = re.compile(r"\s{0,80}")
 
 
 def on_lines(
@@ -112,21 +117,51 @@ def on_lines(
 _MENTION = re.compile(r"[0-9]|\b(?:first|second|former|latter|on reflection|actually)\b|\b[A-C]\b", re.ASCII)
 
 
-def marks(pattern: str) -> VerdictPattern:
-    """The form of a label in marks that mean nothing else, such as `[[A]]`, anywhere in the judge's own words."""
-    compiled = re.compile(pattern)
+def marks(label: str) -> VerdictPattern:
+    """The form of a label in marks that mean nothing else, such as `[[A]]`, anywhere in the judge's own words.
+
+    On its last line also in small letters, with spaces, escaped, or in full-width brackets: elsewhere `[[a]]` may be
+    code.
+    """
+    exact = re.compile(rf"\[\[({label})\]\]")
+    loose = re.compile(
+        rf"\[\[({label})\]\]|(?<![\w\])])(?:\\?[\[【]){{2}}\s{{0,3}}((?i:{label}))\s{{0,3}}(?:\\?[\]】]){{2}}"
+    )
 
     def read(reply: ReplyText) -> set[str]:
         found = set()
-        for line in reply.lines:
-            for match in compiled.finditer(line):
+        ways = [(line, exact) for line in reply.lines[:-1]]
+        ways += [(unicodedata.normalize("NFKC", line), loose) for line in reply.lines[-1:]]
+        for line, pattern in ways:
+            for match in pattern.finditer(line):
                 before, after = line[max(0, match.start() - 24) : match.start()], line[match.end() : match.end() + 12]
                 denied = _DENIED.search(before) or _CONDITION.match(after)
                 reported = reports(
                     line[max(0, match.start() - MAX_LINE) : match.start()], line[match.end() :][:MAX_LINE]
                 )
-                found.add(UNCLEAR if denied or reported else match.group(1))
+                found.add(
+                    UNCLEAR if denied or reported else next(filter(None, match.groups())).upper().replace(" ", "")
+                )
         return found
+
+    return read
+
+
+def boxed(label: str, sides: Mapping[str, str]) -> VerdictPattern:
+    r"""The form of a label in a box of LaTeX, `$\boxed{A}$`: the whole last line, or all of it behind `Verdict:`."""
+    verdict = r"(?i:(?:(?:my|the|final|overall) ){0,3}(?:verdict|choice|decision|preference|winner|judge?ment))"
+    box = re.compile(
+        rf"{_DRESS}(?:{_THEN}{_DRESS}{verdict}(?: is)? ?[*_]{{0,2}}[:=]?{_DRESS})?(?:\$|\\[(\[]){{0,2}} ?"
+        rf"\\boxed ?\{{ ?(?:\\(?:text|textbf|mathrm|mathbf)\{{)?({label})\}}{{1,2}} ?(?:\$|\\[)\]]){{0,2}}{_CLOSE}",
+        re.ASCII,
+    )
+    forms = on_lines(label, sides)
+
+    def read(reply: ReplyText) -> set[str]:
+        if not reply.lines or (match := box.fullmatch(reply.lines[-1][: 2 * MAX_LINE])) is None:
+            return set()
+        plain = replace(reply, lines=(*reply.lines[:-1], match.group(1)))
+        return forms["bare"](plain) or forms["last-line"](plain)
 
     return read
 
@@ -160,7 +195,8 @@ def _higher(first: float, second: float) -> str:
 def in_json(reply: ReplyText) -> set[str]:
     """The choice under a key such as `winner` of a JSON object, in a sentence or in a block of code that ends a reply.
 
-    An object behind a quotation mark is part of a quotation; one that is torn makes the reply unclear.
+    An object behind a quotation mark is part of a quotation. One that the end of the reply cuts off counts where the
+    choice in it is complete; one that is torn otherwise makes the reply unclear.
     """
     text = "\n".join(reply.unmasked)
     if reply.block is not None:
@@ -174,8 +210,42 @@ def in_json(reply: ReplyText) -> set[str]:
         try:
             pairs, at = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            return {UNCLEAR}
+            pairs, at = _cut_off(text, match.start()), len(text)
+            if not any(key.casefold() in _KEYS for key, _ in pairs):
+                return {UNCLEAR}
         if mask_quotations(own + "x")[-1] != "x":
             return {UNCLEAR}
         found |= {re.sub("[ -]", "_", str(value).strip().casefold()) for key, value in pairs if key.casefold() in _KEYS}
     return {UNCLEAR}
+
+
+def _cut_off(text: str, at: int) -> list[tuple[str, str]]:
+    """The texts by key in an object that the end of the reply cuts off behind or within a value; none in any other."""
+    pairs: list[tuple[str, str]] = []
+    at += 1
+    try:
+        while (at := _past_spaces(text, at)) < len(text):
+            if text[at] != '"':
+                return []
+            key, at = scanstring(text, at + 1, False)
+            if (at := _past_spaces(text, at)) == len(text):
+                break
+            if text[at] != ":":
+                return []
+            if (at := _past_spaces(text, at + 1)) == len(text):
+                break
+            if text[at] == '"':
+                value, at = scanstring(text, at + 1, False)
+                pairs.append((key, value))
+            elif (scalar := _SCALAR.match(text, at)) is not None:
+                at = scalar.end()
+            if (at := _past_spaces(text, at)) < len(text) and text[at] != ",":
+                return []
+            at += 1
+    except ValueError as error:
+        return pairs if str(error).startswith("Unterminated string") else []
+    return pairs
+
+
+def _past_spaces(text: str, at: int) -> int:
+    return _SPACES.match(text, at).end()  # type: ignore[union-attr]  # matches nothing as well

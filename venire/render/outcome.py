@@ -139,7 +139,20 @@ def _show_ended(session: Session, screen: Console, summary: CampaignSummary, eve
     _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
+    _show_all_too_long(screen, session)
     return EXIT_CODES[summary.ending]
+
+
+def _show_all_too_long(screen: Console, session: Session) -> None:
+    """The judges for which every text was too long, and what to do: last, since nothing else says why so little came."""
+    cut = ', or have texts cut: set context and too_long = "truncate-both" (another judge then, which asks all anew)'
+    for one in judge_readability(session.store, session.planned.id):
+        if one.settled and one.too_long == one.settled:
+            screen.print(
+                f"\ntoo long: all {one.settled:,} trials of {session.role} {plain(repr(one.judge))}, for its server or "
+                f"its context: give the server a longer context{cut if session.role == 'judge' else ''}",
+                style=FAILED,
+            )
 
 
 def _show_merge(screen: Console, session: Session) -> None:

@@ -649,6 +649,18 @@ def test_twenty_bad_requests_in_a_row_close_the_lane() -> None:
     assert len(house.provider.sent) == 20
 
 
+def test_prompts_that_are_too_long_close_no_lane_however_many_there_are() -> None:
+    house = House([CallError("too long", Fault.TOO_LONG, status=400) for _ in range(60)])
+
+    async def main() -> None:
+        for _ in range(60):
+            with pytest.raises(CallError, match="too long"):
+                await house.ask()
+        assert house.lane.closed is None
+
+    house.run(main())
+
+
 def test_an_answer_between_bad_requests_starts_their_count_anew() -> None:
     house = House([*(bad() for _ in range(19)), WELL, *(bad() for _ in range(19)), WELL])
 

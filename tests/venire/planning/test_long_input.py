@@ -103,3 +103,10 @@ def test_a_file_without_the_new_keys_is_the_same_as_before_and_a_larger_context_
     amended = venire("run", path, "--yes", "--amend")
     assert amended.code == 3
     assert "20 calls" in venire("status", folder / "small.duckdb").out  # the same judge: nothing is asked again
+
+
+def test_the_last_line_says_that_all_was_too_long_and_what_to_do(venire: Venire, write_campaign: Write) -> None:
+    done = venire("run", write_campaign(instructions=1, judges=JUDGE + "context = 500\n"), "--yes")
+    last = " ".join(done.err.split("\n\n")[-1].split())
+    assert last.startswith("too long: all ")
+    assert 'too_long = "truncate-both"' in last

@@ -79,6 +79,8 @@ def parse_json(text: str) -> object:
         return None
 
 
+_QUOTED = 1000
+"""Characters of a body that may be quoted as its message."""
 _PAGE = re.compile(r"\s*<(!doctype|html|head|body)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title>([^<]{1,200})</title>", re.IGNORECASE)
 
@@ -90,7 +92,7 @@ def what_is_said(body: ErrorBody, text: str) -> str:
     if _PAGE.match(text):
         titled = _TITLE.search(text)
         return f"a web page, {titled[1].strip()}" if titled else "a web page"
-    return text.strip() or "no message"
+    return text[:_QUOTED].strip() or "no message"
 
 
 def _errors(payload: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -144,13 +146,15 @@ def _marks(error: Mapping[str, Any], message: str) -> tuple[list[str], PromptSiz
         codes.append(FILTERED_CODE)
     if "PerDay" in str(error.get("quotaId")):
         codes.append(DAY_USED_UP_CODE)  # Google's: a wait of seconds does not help, whatever RetryInfo contains
-    sentence = read_too_long(message)
-    if sentence is not None or error.get("param") in _TOO_LONG_PARAMETERS or _TOO_LONG_CLASS.match(message):
+    sentence, parameter = read_too_long(message), error.get("param")
+    beyond = isinstance(parameter, str) and parameter in _TOO_LONG_PARAMETERS
+    if sentence is not None or beyond or _TOO_LONG_CLASS.match(message):
         codes.append(TOO_LONG_CODE)
         size = sentence
-    if size is None and error.get("param") == "input_tokens" and (found := _COUNTED.search(message)):
+    if size is None and parameter == "input_tokens" and (found := _COUNTED.search(message)):
         size = PromptSize(int(found["given"]), int(found["context"]), at_least=" at least " in message)
-    if isinstance(counted := error.get("n_prompt_tokens"), int) and isinstance(context := error.get("n_ctx"), int):
+    counted, context = error.get("n_prompt_tokens"), error.get("n_ctx")
+    if type(counted) is type(context) is int and min(counted, context) > 0:
         size = PromptSize(counted, context)  # llama.cpp's
     return codes, size if size is not None and size.tokens else None
 

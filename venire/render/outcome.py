@@ -144,7 +144,7 @@ def _show_ended(session: Session, screen: Console, summary: CampaignSummary, eve
 
 
 def _show_all_too_long(screen: Console, session: Session) -> None:
-    """The judges for which every text was too long, and what to do: last, since nothing else says why so little came."""
+    """The judges for which every text was too long, and what to do: last, as nothing else says why so little came."""
     cut = ', or have texts cut: set context and too_long = "truncate-both" (another judge then, which asks all anew)'
     for one in judge_readability(session.store, session.planned.id):
         if one.settled and one.too_long == one.settled:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.faults import classify, error_inside, failure, refusal, short
@@ -90,6 +92,23 @@ def test_of_all_statuses_those_that_the_documentation_names_may_be_billed():
     (row,) = [line for line in page.splitlines() if line.startswith("| status 408")]
     named = {int(status) for status in re.findall(r"\d+", row)}
     assert {status for status in range(400, 600) if refusal(status, {}, "", NOW).may_be_billed} == named
+
+
+NAMES = ("error", "errors", "detail", "details", "message", "msg", "loc", "metadata", "raw", "violations", "quotaId")
+MORE = ("code", "type", "param", "n_prompt_tokens", "n_ctx", "success", "error_type", "innererror", "flagged_input")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 2**40) | st.text(max_size=6) | st.sampled_from(['{"error": 1}', "[1]"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES + MORE), inner, max_size=5),
+    max_leaves=25,
+)
+
+
+@given(JSON, st.sampled_from([400, 403, 429, 500]))
+def test_any_body_is_an_error_with_a_message(payload, status):
+    error = refusal(status, {}, orjson.dumps(payload).decode(), NOW)
+    assert str(error).startswith(f"HTTP {status}: ")
+    assert error.size is None or error.size.tokens > 0
+    error_inside({"error": payload})
 
 
 def test_an_answer_without_an_error_has_none_inside():

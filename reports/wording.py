@@ -38,10 +38,6 @@ def estimand_text(unit: str, respondents: str, number: int, *, crossed: bool = F
     return who + {None: "", "all": "; all pairs, asked or not", "given": "; these pairs only"}[pairs]
 
 
-INTERIM_ESTIMAND = estimand_text("instructions", "judges", 2)
-"""What intervals of interim analyses are about, whoever judges: a plan stops by what its own judges say."""
-
-
 def alike_text(models: Sequence[str]) -> str | None:
     """A note on names of models that may be one model's, or None where there are none.
 

@@ -39,6 +39,7 @@ HOMES = {
         "simulation/requests.py",
         "venire/live/server.py",
         "venire/live/pages.py",
+        "venire/live/downloads.py",
         "venire/live/following.py",
     ),
     "altair": ("reports/charts.py",),

@@ -15,7 +15,7 @@ from venire.pages.bars import drawn_board
 from venire.pages.context import PageContext
 from venire.pages.views.leaderboard import board_links
 from venire.reports.documents.sentences import answer
-from venire.reports.wording import INTERIM_ESTIMAND
+from venire.reports.wording import estimand_text
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.activity import (
@@ -82,7 +82,7 @@ def overview(here: PageContext) -> dict[str, Any]:
         "faults": _faults(routes),
         "rounds": here.memo("rounds", lambda: _rounds(here), _SECONDS),
         "plan": here.memo("plan", here.plan, _SECONDS),
-        "looks_about": INTERIM_ESTIMAND,
+        "looks_about": estimand_text("instructions", "judges", len(judges)),
         "history": run_history(store, number),
         "settings": settings,
         "origins": sorted({one.origin for one in judges}),

@@ -113,7 +113,7 @@ select id, external_id, category, turns, reference from instruction where id = $
 
 -- name: trial_neighbours_near
 -- The nearest trials of a filter before and after one, among some that are near: none of some trials.
-select max(c.trial) filter (where c.trial < $k_trial), min(c.trial) filter (where c.trial > $k_trial) from memory.main.{table} c where {where} and not list_contains($without::bigint[], c.trial);
+select arg_max(c.trial, ({key}, c.trial)) filter (where ({key}, c.trial) < ($k_key, $k_trial)), arg_min(c.trial, ({key}, c.trial)) filter (where ({key}, c.trial) > ($k_key, $k_trial)) from memory.main.{table} c where {where} and not list_contains($without::bigint[], c.trial);
 
 -- name: trial_neighbour
 -- The first trial of a filter after a place that is none of some trials.

@@ -463,10 +463,12 @@ class TrialTable:
         self, where: str, values: Mapping[str, Any], expression: str, key: float, trial: int, without: Sequence[int]
     ) -> list[int | None]:
         """The trials before and after one in an upward order, if they are near: then most rows need not be read."""
-        is_near = f"c.trial between $k_trial - {_NEAR} and $k_trial + {_NEAR}"
+        numbers_trials = expression in (ORDERS["trial"], ORDERS["battle"])
+        is_near = f"between $k_key - {_NEAR} and $k_key + {_NEAR}" if numbers_trials else "= $k_key"
         rows = self._run(
             "trial_neighbours_near",
-            where=f"{is_near if expression == ORDERS['trial'] else f'{expression} = $k_key'} and {where}",
+            key=expression,
+            where=f"{expression} {is_near} and {where}",
             campaign=self.campaign,
             without=list(without),
             k_key=key,

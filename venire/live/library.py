@@ -37,10 +37,6 @@ _MEMORY = "400MB"
 """What DuckDB may use of a store that is only looked at."""
 
 
-class ReplacedError(InputError):
-    """Another file has come to the place of the store since it was opened; the next look opens that one."""
-
-
 class NotYetError(InputError):
     """There is nothing to show, and there is going to be when a run has begun."""
 
@@ -67,15 +63,15 @@ class ServedStore:
     def store(self) -> Iterator[Store]:
         """The open store, which stays open at least as long as it is used.
 
-        Raises InputError and StoreHeldError as `open_unchanged` does, NotYetError without a file, and ReplacedError.
+        Raises InputError and StoreHeldError as `open_unchanged` does, NotYetError without a file, and StoreHeldError
+        where another file has come to its place, until nobody reads from the one that was opened.
         """
         with self._door:
             self._door.wait_for(lambda: not self._reopening)
-            if self._store is not None and self.running is None and self._store.is_elsewhere():
+            if self._is_replaced():
                 if self._users:
-                    raise ReplacedError(f"the store {self.path} was replaced or taken away while it was looked at")
+                    raise StoreHeldError(f"the store {self.path} was replaced, and what was there is still being read")
                 self._close()
-                raise ReplacedError(f"the store {self.path} was replaced or taken away since it was opened")
             if self._store is None:
                 if monotonic() - self._given_up_at < _RESPITE_SECONDS:
                     raise StoreHeldError(f"the store {self.path} was just given to another process")
@@ -138,16 +134,24 @@ class ServedStore:
             return True
 
     def is_wanted(self) -> bool:
-        """Whether another process waits for this store, which is open to be looked at; asked without waiting."""
+        """Whether another process waits for this store, which is open to be looked at, or whoever asks for the file
+        that came to its place; asked without waiting.
+        """
         store = self._store
-        return store is not None and self.running is None and store.is_wanted()
+        return store is not None and self.running is None and (store.is_wanted() or store.is_elsewhere())
 
     def give_up(self) -> None:
-        """Close a store that another process waits for, once nobody reads from it."""
+        """Close a store that is wanted, once nobody reads from it."""
         with self._door, suppress(StoreHeldError):  # it is asked again as long as it is wanted
             if self.is_wanted():
+                was_replaced = self._is_replaced()
                 self._close_after_readers()
-                self._given_up_at = monotonic()
+                if not was_replaced:
+                    self._given_up_at = monotonic()
+
+    def _is_replaced(self) -> bool:
+        """Whether the path names another file than the one that is open, or none."""
+        return self._store is not None and self.running is None and self._store.is_elsewhere()
 
     def close_if_idle(self, seconds: float = IDLE_SECONDS) -> None:
         """Close a store at rest that nobody has looked at for so long."""

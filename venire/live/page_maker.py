@@ -11,7 +11,7 @@ from typing import Any
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
 from venire.live.fits import Fit, Fits, FitSource, Work
-from venire.live.library import Library, NotYetError, ReplacedError, ServedStore
+from venire.live.library import Library, NotYetError, ServedStore
 from venire.pages.context import PageContext, ServedCampaign
 from venire.pages.registry import MENU, PageEntry
 from venire.pages.rendering import render
@@ -22,7 +22,10 @@ from venire.storage.read import frames
 from venire.storage.read.trial_table import TrialFilter
 
 _PATIENCE_SECONDS = 5.0
-"""Beside a run a board is shown for so long at least, and for twenty times as long as it took."""
+_PATIENCE_TIMES = 20.0
+"""Beside a run a board is shown for so long at least, and for so many times as long as it took, though not at its end;
+of a store at rest, in which people may vote, for as long as it took.
+"""
 
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
@@ -93,8 +96,6 @@ class PageMaker:
         """A page, or one that says why there is none. Raises WaitingError for one whose fit is not there."""
         try:
             return make()
-        except ReplacedError as error:
-            return self._sentence("The store was replaced", str(error), "Load the page again to see what is there now.")
         except StoreHeldError as error:
             return self._sentence("The store is in use", f"{error}.", again=2)
         except NotYetError as error:
@@ -202,9 +203,14 @@ class PageMaker:
 
     def _fit(self, here: PageContext, what: str, work: Work, beside: FitSource | None = None) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
-        patience = 0.0 if here.live is None else None if here.live.get("ending") else _PATIENCE_SECONDS
+        if here.live is None:
+            patience, times = 0.0, 1.0
+        elif here.live.get("ending"):
+            patience, times = 0.0, 0.0
+        else:
+            patience, times = _PATIENCE_SECONDS, _PATIENCE_TIMES
         source = FitSource(here.store, here.campaign, here.holding, beside)
-        fit = self.fits.get(_key(here, work), source, work, patience=patience)
+        fit = self.fits.get(_key(here, work), source, work, patience=patience, times=times)
         if not fit.done.is_set():
             raise WaitingError(here, what, fit, json.dumps(_key(here, work)[2:]))
         if fit.document is None:
@@ -224,8 +230,10 @@ class PageMaker:
 
 
 def _key(here: PageContext, work: Work) -> tuple[Any, ...]:
-    """All that a fit depends on; the page that waits for it has what follows the campaign, to stop it by."""
-    return str(here.store.path), here.campaign.id, work.name, *work.choice
+    """All that a fit depends on, which store is at the path among it; the page that waits for it has what follows the
+    campaign, to stop it by.
+    """
+    return str(here.store.path), here.campaign.id, here.store.constant.hex(), work.name, *work.choice
 
 
 def refuse_without_packages() -> None:

@@ -10,29 +10,27 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import web
 
 from venire.arena.errors import InputError, StoreHeldError, VenireError
+from venire.live.downloads import Downloads
 from venire.live.fits import Fits
 from venire.live.following import EventStream, FollowedRun
 from venire.live.guard import Guard
-from venire.live.library import IDLE_SECONDS, Library, ReplacedError, ServedStore
+from venire.live.library import IDLE_SECONDS, Library, ServedStore
 from venire.live.page_maker import Live, PageMaker, RenderedPage, WaitingError
 from venire.live.voting import MAX_VOTE_BYTES, UnknownBattleError, Voting, read_vote
 from venire.pages.registry import PAGES, PageEntry
 from venire.pages.rendering import SECURITY_HEADERS, assets, render
 from venire.pages.views import battle as battle_view
-from venire.pages.views import calls as calls_view
 from venire.simulation.requests import small_body, whole
-
-T = TypeVar("T")
 
 _PATIENCE_SECONDS = 1.0
 """How long a page waits for a computation before it says that it is under way."""
@@ -55,8 +53,8 @@ _SHARED_SECONDS = 1.0
 _WORKER_SECONDS = 120.0
 """After so long without a fit the processes that compute boards are ended."""
 
-_TURN_SECONDS = 8.0
-"""How long a page waits for the store that another process has."""
+_TURN_SECONDS = 3.0
+"""How long a page waits for a store that another process has or that was replaced; then it says so, and asks again."""
 
 _OWN = ("/events", "/annotate", "/annotate/battles", "/annotate/vote")
 """Ends of addresses that this process answers whoever holds the store."""
@@ -81,12 +79,11 @@ class Pages:
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "venire-pages"))
     _searches: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-search"))
     _votes: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-votes"))
-    _downloads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-download"))
+    _downloads: Downloads = field(default_factory=Downloads)
     _fits: Fits = field(default_factory=Fits)
     _shared: dict[str, tuple[float, asyncio.Task[RenderedPage]]] = field(default_factory=dict)
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _keeper: asyncio.Task[None] | None = None
-    _downloading: dict[asyncio.Task[Any], ServedStore] = field(default_factory=dict)
     _runs: dict[str, FollowedRun] = field(default_factory=dict)
     _streams: int = 0
     _answering: int = 0
@@ -223,8 +220,9 @@ class Pages:
         if self._keeper is not None:
             self._keeper.cancel()
         await asyncio.to_thread(self._fits.close)
-        for pool in (self._threads, self._searches, self._downloads, self._votes):
+        for pool in (self._threads, self._searches, self._votes):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+        await asyncio.to_thread(self._downloads.close)
         self.library.close()
 
     async def _keep_house(self) -> None:
@@ -239,10 +237,9 @@ class Pages:
             await asyncio.to_thread(self._close_idle)
 
     async def _give_up(self, served: ServedStore) -> None:
-        """Let another process have a store: what reads it for long, computations and downloads, is ended."""
+        """Close a store that is wanted or replaced: what reads it for long, computations and downloads, is ended."""
         self._fits.cancel_all(served.path.resolve())
-        for task in [task for task, its in self._downloading.items() if its is served]:
-            task.cancel()
+        self._downloads.cancel(served)
         await asyncio.to_thread(served.give_up)
 
     def _close_idle(self) -> None:
@@ -364,35 +361,10 @@ class Pages:
     async def _download(self, request: web.Request) -> web.StreamResponse:
         served = self.library.find(request.match_info["store"])
         form, campaign = request.match_info["form"], int(request.match_info["campaign"])
-        query = _query(request)
-        with contextlib.ExitStack() as stack:
-            if (task := asyncio.current_task()) is not None:
-                self._downloading[task] = served
-                stack.callback(self._downloading.pop, task)
-
-            def begin() -> Iterator[bytes]:
-                store = stack.enter_context(served.store())
-                here = served.context(store, campaign, token="", live=None)
-                here.table.refresh()
-                return calls_view.download(here.table, query, form)
-
-            try:
-                parts = await _to_its_end(self._downloads, begin)
-            except VenireError as error:
-                return self._message("That cannot be had", str(error), status=404)
-            response = web.StreamResponse(
-                headers={
-                    "Content-Type": calls_view.DOWNLOADS[form],
-                    "Content-Disposition": f'attachment; filename="trials.{form}"',
-                    "Cache-Control": "no-store",
-                }
-            )
-            await response.prepare(request)
-            async for part in _in_turn(self._downloads, parts):
-                if part:
-                    await response.write(part)
-            await response.write_eof()
-            return response
+        try:
+            return await self._downloads.send(request, served, campaign, _query(request), form)
+        except VenireError as error:
+            return self._message("That cannot be had", str(error), status=404)
 
     async def _text(self, request: web.Request) -> web.StreamResponse:
         """A whole text, as a file: a browser never shows it as a page."""
@@ -447,7 +419,7 @@ class Pages:
         """What a function returns, or a sentence of why there is nothing."""
         try:
             return _json(await asyncio.get_running_loop().run_in_executor(pool, make))
-        except (StoreHeldError, ReplacedError) as error:
+        except StoreHeldError as error:
             return _json({"error": str(error)}, 409)
         except UnknownBattleError as error:
             return _json({"error": str(error)}, 404)
@@ -486,22 +458,6 @@ async def _form_token(request: web.Request) -> object:
 
 def _json(document: Mapping[str, Any], status: int = 200) -> web.Response:
     return web.json_response(document, status=status, headers={"Cache-Control": "no-store"})
-
-
-async def _in_turn(pool: ThreadPoolExecutor, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The parts of an iterator, each made in a thread when the one before is on its way."""
-    while (part := await _to_its_end(pool, partial(next, parts, None))) is not None:
-        yield part
-
-
-async def _to_its_end(pool: ThreadPoolExecutor, act: Callable[[], T]) -> T:
-    """What a function returns in a thread; who is cancelled meanwhile waits for the thread, which reads a store."""
-    acting = asyncio.get_running_loop().run_in_executor(pool, act)
-    try:
-        return await asyncio.shield(acting)
-    except asyncio.CancelledError:
-        await asyncio.wait([acting])
-        raise
 
 
 def _query(request: web.Request) -> dict[str, str]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.wording import few, interval_text, money, plain
 from venire.render.screen import tabulate
-from venire.reports.wording import INTERIM_ESTIMAND, counted, elo_text
+from venire.reports.wording import counted, elo_text, estimand_text
 from venire.status import MIN_INSTRUCTIONS
 from venire.storage.plans.rounds import analysis_of
 
@@ -26,12 +26,17 @@ _MAX_STARVED = 5
 
 
 def show_interim(
-    screen: Console, analyses: Sequence[tuple[int, InterimAnalysis]], *, verdicts: str | None = None, first: int = 1
+    screen: Console,
+    analyses: Sequence[tuple[int, InterimAnalysis]],
+    *,
+    judges: int,
+    verdicts: str | None = None,
+    first: int = 1,
 ) -> None:
     """A line an analysis of how the widest interval shrank, and the models at the last one; nothing of none.
 
-    `looks` are rounds with what was known after them, in this order; that of the number `first` is shown as round 1.
-    `verdicts` says where verdicts come from.
+    `analyses` have the rounds after which they were made, in order; that of the number `first` is shown as round 1.
+    So many `judges` gave the verdicts, and `verdicts` says where these come from.
     """
     if not analyses:
         return
@@ -39,17 +44,17 @@ def show_interim(
     origin = "" if verdicts is None else f"   verdicts: {verdicts}"
     screen.print()
     if len(analyses) > 1:
-        _show_history(screen, analyses, origin)
+        _show_history(screen, analyses, judges, origin)
     number, last = analyses[-1]
     _show_models(screen, last, f"Known after round {number}{origin}")
     for warning in last.warnings:
         screen.print(plain(warning), style="yellow")
 
 
-def show_rounds(screen: Console, facts: Mapping[str, Any], missing: int = 0) -> None:
+def show_rounds(screen: Console, facts: Mapping[str, Any], judges: int, missing: int = 0) -> None:
     """A campaign planned in rounds: a document of `rounds_document`; nothing where none was analysed.
 
-    `missing` trials of it are still to be asked, of judges that could not be.
+    `missing` trials of its `judges` are still to be asked, of those that could not be.
     """
     if not facts["looks"] and len(facts["rounds"]) < 2:
         return
@@ -60,7 +65,7 @@ def show_rounds(screen: Console, facts: Mapping[str, Any], missing: int = 0) -> 
         screen.print(plain(f"  {'stopped' if missing else 'complete'}: {known[-1][1].stop}"))
     elif facts["stops_when"]:
         screen.print(f"  stops when {' or '.join(facts['stops_when'])}")
-    show_interim(screen, known, first=facts["rounds"][0]["round"])
+    show_interim(screen, known, judges=judges, first=facts["rounds"][0]["round"])
 
 
 def format_last_interim(facts: Mapping[str, Any]) -> list[str]:
@@ -96,7 +101,7 @@ def _starved(models: Sequence[InterimRating]) -> str:
     return f"; too few battles: {few(starved, _MAX_STARVED)}" if starved else ""
 
 
-def _show_history(screen: Console, analyses: Sequence[tuple[int, InterimAnalysis]], origin: str) -> None:
+def _show_history(screen: Console, analyses: Sequence[tuple[int, InterimAnalysis]], judges: int, origin: str) -> None:
     count = len(analyses)
     shown = sorted({round(place * (count - 1) / (_MAX_SHOWN - 1)) for place in range(_MAX_SHOWN)})
     columns: dict[str, list[str]] = {"round": [], "battles": [], "instructions": [], "spent": []}
@@ -118,8 +123,9 @@ def _show_history(screen: Console, analyses: Sequence[tuple[int, InterimAnalysis
     some = f", {len(shown)} of {count}" if len(shown) < count else ""
     tabulate(screen, list(kept), list(zip(*kept.values(), strict=True)), title=f"Looks{some}{origin}")
     meaning = {
-        "half width": f"half width: of the widest interval at that look, in Elo points, about {INTERIM_ESTIMAND} (none "
-        "yet: fewer than 20 instructions, or a model that cannot be rated yet)",
+        "half width": "half width: of the widest interval at that look, in Elo points, about "
+        f"{estimand_text('instructions', 'judges', judges)} (none yet: fewer than {MIN_INSTRUCTIONS} instructions, or "
+        "a model that cannot be rated yet)",
         "pairs open": "pairs open: pairs of models whose order the rule to stop still waits for",
         "starved": "starved: models with too few battles to be rated well",
     }

@@ -206,7 +206,8 @@ def _show_board(out: Console, session: Session, events: Events) -> None:
     if events.active and board.models:
         events.emit("board.rated", leader=board.models[0].model, method=board.method)
     known = plans.interim_analyses(session.store, session.planned.id)
-    show_interim(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
+    judges = len(session.campaign.judges)
+    show_interim(out, known, judges=judges, verdicts=origins[0], first=session.planned.rounds[0].number)
 
 
 def _show_generated(out: Console, session: Session) -> None:

@@ -69,7 +69,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         if paid["unanswered"] or paid["unanswered_tokens"]:
             of = one["campaign"] if len(facts["campaigns"]) > 1 else None
             screen.print(f"  {unanswered_hint(paid, Path(facts['store']), of)}", soft_wrap=True)
-        show_rounds(screen, one["plan"], progress["missing"])
+        show_rounds(screen, one["plan"], len(one["judges"]), progress["missing"])
         show_long_input(screen, one["long_input"])
         show_drift(screen, one["served"])
         if progress["failed"]:

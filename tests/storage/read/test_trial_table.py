@@ -219,6 +219,20 @@ def test_neighbours_are_beside_it_in_every_order(
         assert found == (before, after), f"beside trial {trial}"
 
 
+def test_neighbours_of_a_battle_are_found_among_those_that_are_near(
+    judged: tuple[House, TrialTable, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The danger: each battle's page reads the whole table twice more."""
+    _, table, trials = judged
+    asked, run = [], table._run
+    monkeypatch.setattr(table, "_run", lambda name, **values: asked.append(name) or run(name, **values))
+    mine = table.battle(trials[len(trials) // 2])
+    for order in ("trial", "battle"):
+        found = table.neighbours(TrialFilter(), order=order, descending=False, trial=mine[0], without=mine)
+        assert None not in found
+    assert "trial_neighbour" not in asked
+
+
 def test_a_battle_has_both_orders_and_all_judges(judged: tuple[House, TrialTable, list[int]]) -> None:
     house, table, trials = judged
     found = table.battle(trials[0])

@@ -124,7 +124,7 @@ def test_the_document_before_is_at_hand_while_the_next_is_made(fits: Fits) -> No
     source: Any = FitSource(SimpleNamespace(batch=2), None, None)  # type: ignore[arg-type]
     with fits._turn, fits._turn:
         for _ in range(2):
-            fit = kept.get(key, source, Work("board", dict, dict), patience=0.0)  # type: ignore[arg-type]
+            fit = kept.get(key, source, Work("board", dict, dict), patience=0.0, times=0.0)  # type: ignore[arg-type]
             assert not fit.done.is_set()
             assert kept.is_under_way(key)
             assert kept.known(key) == {"made": 1}

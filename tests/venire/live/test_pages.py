@@ -154,6 +154,22 @@ def test_what_intervals_are_about_stands_beside_them(store: Path, fits: Fits) ->
     assert [status for status, text in pages if "other instructions; these judges only" in text] == [200, 200]
 
 
+@pytest.mark.parametrize("half_width", [None, 40.0])
+def test_the_overview_says_what_the_last_look_found(
+    judged: Callable[..., Path], fits: Fits, monkeypatch: pytest.MonkeyPatch, half_width: float | None
+) -> None:
+    look = {"round": 1, "battles": 240, "half_width": half_width, "open": None, "stop": None}
+    monkeypatch.setattr("venire.live.library.rounds_document", lambda *_: {"looks": [look], "stops_when": []})
+    judge = '[[judge]]\nname = "vicuna-13b"\nmodel = "simulated/vicuna-13b@1"'
+    store = judged(judges=judge).with_suffix(".duckdb")
+    _, text = visit(store, fits=fits, act=lambda session: ready(session, f"{BASE}/overview"))
+    if half_width is None:
+        assert "240 battles, no interval was looked at" in text
+        assert "points to each side" not in text
+    else:
+        assert "40 points to each side (other instructions; this judge only)" in text
+
+
 def test_a_budget_of_tokens_is_on_the_overview_and_in_the_report(
     judged: Callable[..., Path], venire: Callable[..., Any], fits: Fits
 ) -> None:
@@ -316,12 +332,19 @@ def test_a_store_in_use_says_so_and_one_that_is_looked_at_can_be_run_on_later(st
 
 
 def test_a_store_that_was_replaced_is_shown_as_it_is_now(store: Path, fits: Fits, tmp_path: Path) -> None:
-    other = shutil.copy(store, tmp_path / "other.duckdb")
+    """The danger: a board that was made, or is being made, of the store that was there is shown of the new one."""
+    other = Path(shutil.copy(store, tmp_path / "other.duckdb"))
+    with open_store(other) as opened:  # of the same number of commits
+        opened.connection.execute("update store set store_id = uuid()")
+        opened.connection.execute("update model set name = 'elsewhere' where id = 1")
 
     async def act(session: aiohttp.ClientSession) -> None:
-        assert (await ready(session, f"{BASE}/calls"))[0] == 200
+        assert "elsewhere" not in (await ready(session, f"{BASE}/leaderboard"))[1]
+        await session.get(f"{BASE}/overview")  # begins what reads the store
         os.replace(other, store)
-        assert (await ready(session, f"{BASE}/calls"))[0] == 200
+        status, text = await ready(session, f"{BASE}/leaderboard")
+        assert status == 200
+        assert "elsewhere" in text
         os.remove(store)
         status, text = await ready(session, f"{BASE}/calls")
         assert status == 404

@@ -38,7 +38,7 @@ def analyses(count: int) -> list[tuple[int, InterimAnalysis]]:
 
 def shown(found: list[tuple[int, InterimAnalysis]], width: int = 100) -> str:
     screen = Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False)
-    show_interim(screen, found, verdicts="simulated")
+    show_interim(screen, found, judges=2, verdicts="simulated")
     text = screen.file.getvalue()
     assert isinstance(text, str)
     return text
@@ -151,7 +151,7 @@ def test_a_look_has_who_won_everything_first_and_who_lost_everything_last() -> N
         model("zoe", None, 1490.4, None),
     )
     out = io.StringIO()
-    show_interim(Console(file=out, width=120), [(1, InterimAnalysis(10, 10, 10, 0, models))])
+    show_interim(Console(file=out, width=120), [(1, InterimAnalysis(10, 10, 10, 0, models))], judges=2)
     lines = [line.split() for line in out.getvalue().splitlines()]
     rows = [line for line in lines if {*line} & {"ann", "bob", "cat", "dan", "zoe"}]
     assert [row[:4] for row in rows[:1]] == [["1", "zoe", "over", "1490"]]

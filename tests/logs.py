@@ -172,6 +172,67 @@ def helm(folder: Path) -> list[Path]:
     return paths
 
 
+def judgelm(folder: Path) -> list[Path]:
+    rows = [
+        {
+            "question_id": number,
+            "question_body": prompt,
+            **{f"answer{side}_model_id": model for side, model in enumerate(MODELS, start=1)},
+            **{f"answer{side}_body": ANSWERS[prompt][model] for side, model in enumerate(MODELS, start=1)},
+            "pred_text": "8 6.5\nThe first is right." if number else "9, 2",
+            "pred_model_id": "judge-7b",
+        }
+        for number, prompt in enumerate(PROMPTS)
+    ]
+    return [_lines(folder / "judgments.jsonl", rows)]
+
+
+def pandalm(folder: Path) -> list[Path]:
+    rows = [
+        {
+            "index": str(number),
+            "cmp_key": "ant_bee",
+            "instruction": prompt,
+            "input": "",
+            "response1": ANSWERS[prompt]["ant"],
+            "response2": ANSWERS[prompt]["bee"],
+            "label_0": "1",
+        }
+        for number, prompt in enumerate(PROMPTS)
+    ]
+    return [_json(folder / "testset-v1.json", rows)]
+
+
+def langfuse(folder: Path) -> list[Path]:
+    rows: list[dict[str, Any]] = [{"id": "s", "trace_id": "t", "type": "SPAN", "input": "x", "output": "y"}]
+    for prompt, said in ANSWERS.items():
+        for model, text in said.items():
+            asked = [{"role": "user", "content": prompt}]
+            answer = {"role": "assistant", "content": text} if model == "ant" else text
+            about = {"id": "o", "trace_id": "t", "type": "GENERATION", "name": "call", "provided_model_name": model}
+            rows.append({**about, "input": json.dumps(asked), "output": answer})
+    return [_lines(folder / "observations.jsonl", rows)]
+
+
+def langsmith(folder: Path) -> list[Path]:
+    rows = [
+        {
+            "id": "r",
+            "name": "target",
+            "run_type": "chain",
+            "session_name": model,
+            "reference_example_id": f"e{number}",
+            "inputs": {"question": prompt},
+            "outputs": {"answer": text},
+            "extra": {"metadata": {"ls_model_name": "gpt"}},
+            "feedback_stats": {"correctness": {"n": 1, "avg": float(model == "ant")}},
+        }
+        for number, (prompt, said) in enumerate(ANSWERS.items())
+        for model, text in said.items()
+    ]
+    return [_lines(folder / "runs.jsonl", rows)]
+
+
 LOGS: dict[str, Callable[[Path], list[Path]]] = {
     "promptfoo": promptfoo,
     "inspect-ai": inspect_eval,
@@ -179,5 +240,9 @@ LOGS: dict[str, Callable[[Path], list[Path]]] = {
     "batch": batch,
     "openai-evals": openai_evals,
     "helm": helm,
+    "langfuse": langfuse,
+    "langsmith": langsmith,
+    "judgelm": judgelm,
+    "pandalm": pandalm,
 }
-"""Of each format of logs, what writes its files into a folder."""
+"""Of each format of logs, and of files of judge models, what writes its files into a folder."""

@@ -119,3 +119,26 @@ select file, row, part, data->>'model_a' as model_a, data->>'model_b' as model_b
 -- The chosen answer won.
 select file, row, 0 as part, model_a, model_b, null::varchar as word, coalesce(instruction_id, left(md5(prompt), 16)) as instruction_id, judge, null::boolean as swapped, 'model_a' as winner, null::double as score
   from given;
+
+-- name: judged_label_studio_rows
+-- A row of CSV or of JSON_MIN is an annotation; the choice is the tag's value, left or right, alone or in an object or a list of one. Without a choice it was not read.
+with vote as (select *, coalesce(if(json_valid(winner) and winner like '[%', winner->'$[0]'->>'selected', if(json_valid(winner) and winner like '{%', winner->>'selected', winner)), '') as word from given)
+select file, row, 0 as part, model_a, model_b, word, instruction_id, judge, false as swapped,
+  case word when 'left' then 'model_a' when 'right' then 'model_b' when '' then null else '?' end as winner, null::double as score
+  from vote;
+
+-- name: judged_judgelm
+-- The first line has two scores; anything else was not read.
+with line as (select *, string_split_regex(trim(replace(split_part(winner, chr(10), 1), ',', ' ')), '\s+') as parts from given),
+  scored as (select *, if(len(parts) = 2, try_cast(parts[1] as double), null) as a, if(len(parts) = 2, try_cast(parts[2] as double), null) as b from line)
+select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, false as swapped, a - b as score,
+  case when a is null or b is null then null when a > b then 'model_a' when b > a then 'model_b' else 'tie' end as winner
+  from scored;
+
+-- name: judged_pandalm
+-- One verdict an annotator. Both models are in one text, with one _ between them.
+with label as (select *, unnest([winner, second, third]) as word, unnest([1, 2, 3]) as part from given)
+select file, row, part, if(len(string_split(key, '_')) = 2, split_part(key, '_', 1), null) as model_a, if(len(string_split(key, '_')) = 2, split_part(key, '_', 2), null) as model_b, word,
+  left(md5(instruction || coalesce(chr(10) || chr(10) || nullif(input, ''), '')), 16) as instruction_id, 'annotator ' || part as judge, null::boolean as swapped, null::double as score,
+  case lower(word) when '1' then 'model_a' when '2' then 'model_b' when '0' then 'tie' when 'tie' then 'tie' else if(word is null, null, '?') end as winner
+  from label where word is not null;

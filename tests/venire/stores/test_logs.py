@@ -25,7 +25,7 @@ def models_of(form: str) -> list[str]:
 
 
 def test_every_format_of_logs_has_a_file_here() -> None:
-    assert {name for name, form in FORMATS.items() if form.samples is not None} == LOGS.keys()
+    assert {name for name, form in FORMATS.items() if form.samples is not None} <= LOGS.keys()
 
 
 @pytest.mark.parametrize("form", LOGS)
@@ -136,3 +136,22 @@ def test_a_log_without_grades_or_of_one_model_is_refused(venire: Venire, tmp_pat
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps({**row, "metrics": []}) + "\n" for row in rows))
     assert "no answer has a grade" in venire("rate", path).err
+
+
+@pytest.mark.parametrize("choice", ["left", '{"selected": "left"}', '[{"selected": "left"}]'])
+def test_pairwise_exports_of_label_studio_as_csv_are_rated(venire: Venire, tmp_path: Path, choice: str) -> None:
+    cell = choice.replace('"', '""')
+    head = "annotation_id,annotator,created_at,id,lead_time,model_a,model_b,prompt,pairwise\n"
+    rows = [f'{n},{n % 2},2026,{n},3.5,ant,bee,p{n},"{cell}"\n' for n in range(3)]
+    path = tmp_path / "export.csv"
+    path.write_text(head + "".join(rows) + "4,1,2026,4,3.5,ant,bee,p4,\n")
+    told = venire("rate", path, "--json").json()
+    source = told["diagnostics"]["source"]
+    assert (source["format"], source["verdicts"], source["not_read"]) == ("label-studio", 4, 1)
+    assert told["models"][0]["model"] == "ant"
+
+
+def test_a_score_that_judgelm_did_not_give_is_not_read(venire: Venire, tmp_path: Path) -> None:
+    (path,) = logs.judgelm(tmp_path)
+    path.write_text(path.read_text().replace("9, 2", "I cannot say"))
+    assert venire("rate", path, "--json").json()["diagnostics"]["source"]["not_read"] == 1

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from venire.arena.errors import Fault
+from venire.arena.errors import Fault, fault_name
 from venire.arena.records import UNSENT
 from venire.storage.plans import plans, submissions
 from venire.storage.plans.rounds import rounds_document
@@ -62,6 +62,13 @@ def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
         "failed_steps": failed_steps(store, row.id),
         "batches": batch_documents(store, row.id),
         "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=row.id)},
+        "last_failure": next(
+            (
+                {"fault": fault_name(fault), "message": message}
+                for fault, message in store.read("last_failure", campaign=row.id)
+            ),
+            None,
+        ),
     }
 
 

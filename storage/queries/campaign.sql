@@ -62,6 +62,10 @@ select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_toke
 -- Calls that brought no reply, by class.
 select fault, count(*) from attempt where campaign = $campaign and fault <> 0 group by fault order by fault;
 
+-- name: last_failure
+-- Class and message of the call that was sent last, where it brought no reply.
+select fault, message from (select fault, message from attempt where campaign = $campaign order by sent_at desc, number desc limit 1) where fault <> 0;
+
 -- name: failed_steps
 -- Steps that used up their attempts, with the models shown in their order and what the last attempt said.
 select judge, instruction_id, models, step, fault, message from failed where campaign = (select name from campaign where id = $campaign) order by trial limit $limit;

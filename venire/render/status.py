@@ -60,6 +60,8 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         if one["faults"]:
             faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {faults}")
+        if one["last_failure"] is not None and progress["missing"]:
+            screen.print(f"  the last call failed: {plain(one['last_failure']['message'] or 'no answer came')}")
         show_spending(screen, one["forecast"])
         if one["lost_calls"] and "--engine ray:" in one["options"] and facts["live"] is None:
             screen.print(

@@ -236,6 +236,8 @@ def test_a_lane_that_nobody_answers_is_given_up_after_its_patience_with_1_and_sa
         assert "lane closed" in done.err
         assert "no call was answered for " in done.err
         assert "one is sent now and then until it works again" in done.err
+        assert "; the last failure: HTTP 503" in done.err
+        assert "the last call failed: HTTP 503" in venire("status", path.with_suffix(".duckdb")).out
         assert rows(path, "select count(*) from failure") == [(0,)]
         front.rule = lambda key, nth: None
         assert venire("run", path, "--yes").code == 0

@@ -19,6 +19,9 @@ from venire.arena.errors import InputError
 
 STANDARD_INPUT = Path("-")
 _HEAD = 1 << 12
+_TABLES = ((".parquet",), (".jsonl", ".ndjson"), (".csv", ".tsv"), (".json",))
+_ABOUT = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")
+"""Files of a dataset that say what it is."""
 
 
 def refuse_address(path: Path) -> None:
@@ -37,10 +40,14 @@ def refuse_address(path: Path) -> None:
 def files_of(paths: Iterable[Path]) -> list[Path]:
     """Paths, with the files that a pattern such as `answers/*.csv` stands for, which a shell left as it is.
 
-    Raises InputError for a pattern of no file.
+    A folder of a Hugging Face dataset stands for the tables in it. Raises InputError for a pattern of no file, and such
+    a folder without tables.
     """
     found: list[Path] = []
     for path in paths:
+        if any((path / name).exists() for name in ("data", *_ABOUT)):
+            found += _tables_in(path)
+            continue
         if not has_magic(str(path)) or path.exists():
             found.append(path)
             continue
@@ -49,6 +56,25 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
             raise InputError(f"{path}: no file has such a name; the folder is {path.absolute().parent}")
         found += files
     return found
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables of a dataset, in its `data` if it has that, of the first kind that there is."""
+    data = folder / "data"
+    there = sorted(path for path in (data if data.is_dir() else folder).rglob("*") if path.is_file())
+    for endings in _TABLES:
+        tables = [path for path in there if path.name.lower().removesuffix(".gz").endswith(endings)]
+        if tables := [path for path in tables if path.name not in _ABOUT]:
+            return tables
+    if arrow := [path for path in there if path.suffix == ".arrow"]:
+        copy = shlex.quote(str(folder.with_suffix(".parquet")))
+        raise InputError(
+            f"{folder}: a dataset that save_to_disk wrote, in {arrow[0].name}: write it as Parquet with "
+            f"`datasets.load_from_disk({str(folder)!r}).to_parquet({copy!r})`, each split by itself, and give that"
+        )
+    raise InputError(
+        f"{folder}: the folder of a dataset without a table in it: .parquet, .jsonl, .csv, .tsv or .json"
+    )
 
 
 @cache

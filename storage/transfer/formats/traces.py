@@ -96,9 +96,7 @@ LANGFUSE = Format.of_logs(
     "Import the generations of Langfuse's exports of observations: input, output, model.",
     langfuse_samples,
     signs=tuple(
-        frozenset({trace, "type", "input", "output", model})
-        for trace in ("traceId", "trace_id")
-        for model in _MODEL
+        frozenset({trace, "type", "input", "output", model}) for trace in ("traceId", "trace_id") for model in _MODEL
     ),
 )
 

@@ -372,3 +372,25 @@ def test_other_commands_send_a_table_of_answers_here(
     assert done.code == 2
     assert "`venire judge answers.csv`" in done.err
     assert "keep one of them" not in done.err
+
+
+def test_a_folder_of_a_dataset_is_its_tables(venire: Venire, tmp_path: Path) -> None:
+    folder = tmp_path / "dataset"
+    (folder / "data").mkdir(parents=True)
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
+    (folder / "dataset_infos.json").write_text("{}")
+    parquet(folder / "data" / "train-00000-of-00001.parquet")
+    done = venire("init", tmp_path / "mine", "--from", folder, "--judge", "simulated")
+    assert done.code == 0
+    assert len((tmp_path / "mine" / "completions.csv").read_text().splitlines()) == 1 + len(answers())
+
+
+def test_a_dataset_without_tables_says_what_to_do(venire: Venire, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "state.json").write_text("{}")
+    assert "without a table in it" in venire("judge", folder, "--judge", "simulated").err
+    (folder / "data-00000-of-00001.arrow").write_bytes(b"x")
+    done = venire("judge", folder, "--judge", "simulated")
+    assert done.code == 2
+    assert "to_parquet(" in done.err

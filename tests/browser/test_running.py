@@ -103,7 +103,8 @@ def test_a_page_that_was_open_before_a_run_follows_it_its_end_and_the_next(visit
             expect(page.locator("#lost")).to_contain_text("The run has ended (complete)", timeout=LONG)
             expect(page.locator("#settled")).to_have_attribute("data-count", "180")
         assert visit.page_errors == visit.foreign_requests == []
-        assert visit.failed_requests == []
+        # a run that takes long to begin holds the store before it can be asked: the page says so, and asks again
+        assert all(one.endswith("/c/1/overview: 409") for one in visit.failed_requests), visit.failed_requests
 
 
 @pytest.mark.slow

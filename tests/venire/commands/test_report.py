@@ -145,8 +145,9 @@ def test_what_ends_the_process_that_draws_is_a_sentence(
     rows = "\n".join(["al\x1bpha,beta,model_a", "al\x1bpha,beta,model_b"] * 4)
     (tmp_path / "votes.csv").write_text(f"model_a,model_b,winner\n{rows}\n", encoding="utf-8")
     monkeypatch.setattr("venire.reports.charts.plain", lambda text: text)
+    monkeypatch.setattr("venire.pages.chart_files.CHARTS", {"leaderboard": CHARTS["leaderboard"]})
     done = venire("report", tmp_path / "votes.csv", "-o", tmp_path / "r.html", "--figures", tmp_path / "figures")
-    assert done.code == 2
+    assert done.code == 2, done.err
     assert "leaderboard.svg cannot be drawn" in done.err
     assert json.loads((tmp_path / "figures" / "leaderboard.json").read_text(encoding="utf-8"))["$schema"]
     assert (tmp_path / "r.html").exists()

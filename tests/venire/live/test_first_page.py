@@ -116,6 +116,21 @@ def test_it_is_there_while_the_board_is_computed(
         assert first_page(store, waits=False).startswith("The board is being computed.")
 
 
+@pytest.mark.parametrize(("ended", "remade"), [(10.0, False), (100.0, True)])
+def test_a_board_at_rest_is_made_again_after_as_long_as_it_took(fits: Fits, ended: float, remade: bool) -> None:
+    """The danger: who votes does not see the vote for twenty times that, or no board at all while others vote."""
+    kept, key, now = KeptFits(fits), ("store", 1, "board"), monotonic()
+    done = Fit(started=now - ended - 50.0, document={"made": 1}, ended=now - ended)
+    done.done.set()
+    kept._known[key] = (1,), done
+    source: Any = FitSource(SimpleNamespace(batch=2), None, None)  # type: ignore[arg-type]
+    with fits._turn, fits._turn:
+        fit = kept.get(key, source, Work("board", dict, dict))  # type: ignore[arg-type]
+        assert (fit is not done) is remade
+        fit.cancel()
+    assert fit.done.wait(PATIENCE)
+
+
 def test_the_document_before_is_at_hand_while_the_next_is_made(fits: Fits) -> None:
     kept, key = KeptFits(fits), ("store", 1, "board")
     done = Fit(started=(ago := monotonic() - 1.0), document={"made": 1}, ended=ago)

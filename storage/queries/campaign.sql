@@ -62,6 +62,10 @@ select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_toke
 -- Calls that brought no reply, by class.
 select fault, count(*) from attempt where campaign = $campaign and fault <> 0 group by fault order by fault;
 
+-- name: uncounted
+-- Answers whose tokens the provider did not count.
+select count(*) from attempt where campaign = $campaign and fault = 0 and output_tokens is null;
+
 -- name: last_failure
 -- Class and message of the call that was sent last, where it brought no reply.
 select fault, message from (select fault, message from attempt where campaign = $campaign order by sent_at desc, number desc limit 1) where fault <> 0;

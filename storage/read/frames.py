@@ -139,6 +139,11 @@ def campaign_spending(store: Store, campaign: int) -> CampaignSpending:
     return found
 
 
+def uncounted_answers(store: Store, campaign: int) -> int:
+    """Answers of a campaign whose tokens the provider did not count: they are in no sum of tokens."""
+    return int(store.read("uncounted", campaign=campaign)[0][0])
+
+
 def _limits_tokens(budget: Mapping[str, Any]) -> bool:
     """Whether a table of budgets, or one in it for a judge or a model, limits tokens."""
     return budget.get("tokens") is not None or any(

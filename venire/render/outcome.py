@@ -236,6 +236,7 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print("nothing was asked in this run")
         return
     rate = now.calls / now.elapsed if now.elapsed > 0 else 0.0
+    uncounted = frames.uncounted_answers(session.store, session.planned.id)
     screen.print(
         f"{now.calls:,} calls in {duration(now.elapsed)} ({rate:.0f} a second): {now.answered:,} answered, "
         f"{retries(now.retries)}; the limiter made {now.waits:,} calls wait, {now.waited / max(1, now.waits):.2f} s on "
@@ -245,6 +246,7 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
         f"cost {money(now.spent)} in this run, {money(paid.nano)} in all"
         + _reserved(paid)
         + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
+        + (f", without {uncounted:,} answers whose tokens the provider did not count" if uncounted else "")
     )
     _show_losses(screen, summary.losses)
     show_spending(screen, spending_document(session.store, session.planned.id))

@@ -35,7 +35,7 @@ def test_the_template_is_a_campaign_of_two_priced_judges_within_a_budget(tmp_pat
         TokenPrice(400_000_000, 1_600_000_000),
     ]
     assert {judge.lane.routes[0].key_variable for judge in campaign.judges} == {"OPENAI_API_KEY"}
-    assert (campaign.budget.calls, campaign.budget.money) == (1000, 1_000_000_000)
+    assert (campaign.budget.calls, campaign.budget.money) == (2000, 1_000_000_000)
 
 
 def test_the_templates_example_tables_are_read(tmp_path: Path) -> None:

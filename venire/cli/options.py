@@ -192,9 +192,10 @@ def again(context: typer.Context) -> str:
     for option in context.command.params:
         name = option.name or ""
         source = context.get_parameter_source(name)
-        if name in _ONCE | _MAY_BE_SECRET or source is None or source.name != "COMMANDLINE":
-            continue
         value = context.params[name]
+        secret = name in _MAY_BE_SECRET and not str(value).startswith("env:")
+        if name in _ONCE or secret or source is None or source.name != "COMMANDLINE":
+            continue
         if isinstance(value, bool):
             words.append((option.opts if value else option.secondary_opts)[0])
         else:

@@ -15,7 +15,7 @@ from typer.main import get_command
 import venire as vn
 from tests.parameters import slow_after
 from venire.cli import app
-from venire.cli.options import _ONCE, again
+from venire.cli.options import _MAY_BE_SECRET, _ONCE, again
 from venire.configs.loading import load_campaign
 from venire.session import Session
 from venire.storage.plans.trial_states import pending_trials
@@ -54,11 +54,15 @@ def given(verb: str, words: list[str]) -> Any:
 def test_every_option_that_lasts_is_in_the_command_that_goes_on(verb: str, option: Any) -> None:
     first = given(verb, words_of(option))
     said = again(first)
-    if option.name in _ONCE:
+    if option.name in _ONCE | _MAY_BE_SECRET:
         assert said == ""
         return
     assert said != ""
     assert given(GOES_ON[verb], shlex.split(said)).params[option.name] == first.params[option.name]
+
+
+def test_a_variable_that_holds_an_address_to_notify_lasts() -> None:
+    assert again(given("run", ["--notify", "env:HOOK"])) == "--notify env:HOOK"
 
 
 def test_options_that_were_not_given_are_left_out() -> None:

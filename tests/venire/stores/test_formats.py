@@ -214,7 +214,7 @@ def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path,
 def test_tables_are_not_named_with_another_tool_s_format(venire: Venire, kept: Path, tmp_path: Path) -> None:
     done = venire("export", kept, "mt-bench", "battles", "-o", tmp_path / "o")
     assert (done.code, "mt-bench has files" in done.err) == (2, True)
-    with pytest.raises(InputError, match="choose one of agreed, decided, every"):
+    with pytest.raises(InputError, match="there are: agreed, decided, every"):
         export_format(kept, tmp_path / "o", "preferences", options=ExportOptions("all"))  # type: ignore[arg-type]
     assert not (tmp_path / "o").exists()
 

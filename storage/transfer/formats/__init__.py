@@ -63,11 +63,20 @@ def form_of(path: TableSource) -> str | None:
     """
     if not isinstance(path, Path):
         return None
-    for name, form in FORMATS.items():
-        if path.suffix.lower() in form.suffixes:
-            return name
+    if (form := _by_suffix(path)) is not None:
+        return form
     with closing((table := open_table(path)).connection):
-        there = table.columns.keys()
+        return _by_columns(table.columns)
+
+
+def _by_suffix(path: TableSource) -> str | None:
+    if not isinstance(path, Path):
+        return None
+    return next((name for name, form in FORMATS.items() if path.suffix.lower() in form.suffixes), None)
+
+
+def _by_columns(columns: Mapping[str, str]) -> str | None:
+    there = columns.keys()
     return next((name for name, form in FORMATS.items() if any(signs <= there for signs in form.signs)), None)
 
 
@@ -77,10 +86,12 @@ def guess(path: TableSource) -> str:
     A table of `model_a`, `model_b` and `winner` whose winners speak of both being bad is `chatbot-arena`. Raises
     InputError for a file that cannot be read, and where it may be of several formats.
     """
-    if (logs := form_of(path)) is not None and FORMATS[logs].samples is not None:
+    if (logs := _by_suffix(path)) is not None:
         return logs
     table = open_table(path)
     try:
+        if (logs := _by_columns(table.columns)) is not None and FORMATS[logs].samples is not None:
+            return logs
         # What am-ELO and the plainest arena table look like, any table of battles does.
         certain = [
             dialect

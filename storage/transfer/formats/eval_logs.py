@@ -181,8 +181,9 @@ def lm_eval_samples(paths: Sequence[Path]) -> Iterator[LoggedSample]:
                 raise row.error("not a sample of lm-evaluation-harness: doc_id, arguments and resps are needed")
             name = f"{task}-{row.text('doc_id')}"
             key = f"{name} {row.cells.get('doc_hash')}"
-            turns = prompts.setdefault(key, prompt_turns(_lm_eval_prompt(row.value("arguments"))))
-            text = _lm_eval_text(row.value("resps"))
+            request = _lm_eval_request(row.value("arguments"))
+            turns = prompts.setdefault(key, prompt_turns(_lm_eval_prompt(request)))
+            text = _lm_eval_text(request, row.value("resps"))
             yield LoggedSample(
                 path,
                 row.number,
@@ -197,20 +198,26 @@ def lm_eval_samples(paths: Sequence[Path]) -> Iterator[LoggedSample]:
             )
 
 
-def _lm_eval_prompt(arguments: Any) -> Any:
-    """The first argument of the first request; a chat is a list whose first entry is its messages as JSON."""
-    request: Any = next(iter(arguments.values()), None) if isinstance(arguments, dict) else (arguments or [None])[0]
-    prompt = next(iter(request.values()), None) if isinstance(request, dict) else (request or [None])[0]
+def _lm_eval_request(arguments: Any) -> list[Any]:
+    """The arguments of the first request: its prompt, and its settings where a text was to be generated."""
+    requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    first = requests[0] if isinstance(requests, list) and requests else []
+    return list(first.values()) if isinstance(first, dict) else list(first) if isinstance(first, list) else [first]
+
+
+def _lm_eval_prompt(request: Sequence[Any]) -> Any:
+    """The prompt of a request; that of a chat is a list whose only entry is its messages as JSON."""
+    prompt = request[0] if request else None
     return prompt[0] if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str) else prompt
 
 
-def _lm_eval_text(responses: Any) -> str | None:
-    """The first text that was generated; pairs of a likelihood are none."""
+def _lm_eval_text(request: Sequence[Any], responses: Any) -> str | None:
+    """The first text that was generated; where likelihoods were asked for there is none."""
+    if not any(isinstance(argument, dict) for argument in request[1:]):
+        return None
     while isinstance(responses, list) and responses:
         responses = responses[0]
-        if isinstance(responses, str) and not re.fullmatch(r"-?(\d+\.\d+(e-?\d+)?|inf)", responses):
-            return responses
-    return None
+    return responses if isinstance(responses, str) else None
 
 
 def _lm_eval_grades(row: TextRow) -> dict[str, float | None]:

@@ -72,9 +72,7 @@ def _tables_in(folder: Path) -> list[Path]:
             f"{folder}: a dataset that save_to_disk wrote, in {arrow[0].name}: write it as Parquet with "
             f"`datasets.load_from_disk({str(folder)!r}).to_parquet({copy!r})`, each split by itself, and give that"
         )
-    raise InputError(
-        f"{folder}: the folder of a dataset without a table in it: .parquet, .jsonl, .csv, .tsv or .json"
-    )
+    raise InputError(f"{folder}: the folder of a dataset without a table in it: .parquet, .jsonl, .csv, .tsv or .json")
 
 
 @cache

@@ -98,6 +98,10 @@ def test_multiple_choice_of_lm_eval_has_grades_and_no_answers(venire: Venire, tm
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         for row in rows:
             row["resps"] = [[["-1.25", "False"]], [["-3.5", "True"]]]
+            row["arguments"] = {
+                "gen_args_0": {"arg_0": "?", "arg_1": " a"},
+                "gen_args_1": {"arg_0": "?", "arg_1": " b"},
+            }
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     told = venire("import", "lm-eval", *paths, "--store", tmp_path / "s.duckdb", "--json").json()
     assert (told["completions"], len(told["skipped"])) == (0, 4)
@@ -155,3 +159,15 @@ def test_a_score_that_judgelm_did_not_give_is_not_read(venire: Venire, tmp_path:
     (path,) = logs.judgelm(tmp_path)
     path.write_text(path.read_text().replace("9, 2", "I cannot say"))
     assert venire("rate", path, "--json").json()["diagnostics"]["source"]["not_read"] == 1
+
+
+def test_a_generated_number_of_lm_eval_is_a_text_and_a_chat_a_prompt(tmp_path: Path) -> None:
+    paths = logs.lm_eval(tmp_path)
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Pi?"}]
+    for path in paths:
+        row = json.loads(path.read_text().splitlines()[0])
+        row["arguments"]["gen_args_0"]["arg_0"] = [json.dumps(said)]
+        path.write_text(json.dumps({**row, "resps": [["3.14"]]}) + "\n")
+    table = read_answers(paths)
+    assert [one.text for one in table.completions] == ["3.14", "3.14"]
+    assert table.instructions[0].turns == ("[turn 1]\n[system]\nBe brief.\n\n[turn 2]\nPi?",)

@@ -240,8 +240,9 @@ def _compute(pipe: Connection) -> None:
 class Fits:
     """Fits by key: one for all who ask, the latest kept; a key names all that the result depends on.
 
-    A fit of a store that is written is stale as soon as it is there: `patience` seconds, or so many `times` as long as
-    it took, it is shown all the same, or those who ask again and again would never see any.
+    A fit of a store that is written is stale as soon as it is there, and made again for who asks. One that was made
+    again is shown all the same, `patience` seconds or so many `times` as long as it took: those who wait for it would
+    else never see any while others write.
     """
 
     def __init__(self) -> None:
@@ -253,7 +254,7 @@ class Fits:
         self._known: OrderedDict[tuple[Any, ...], tuple[tuple[int, ...], Fit]] = OrderedDict()
 
     def get(
-        self, key: tuple[Any, ...], source: FitSource, work: Work, *, patience: float = 0.0, times: float = 1.0
+        self, key: tuple[Any, ...], source: FitSource, work: Work, *, patience: float = 2.0, times: float = 0.0
     ) -> Fit:
         """The fit of a key: the one that is there or under way, else begun now, where it is stale for too long too."""
         batch = tuple(one.store.batch for one in source.every)
@@ -264,7 +265,7 @@ class Fits:
                 before = fit.document or fit.before
                 age = 0.0 if fit.ended is None else monotonic() - fit.ended
                 failed = fit.error is not None and age > _AGAIN_SECONDS
-                stale = age >= max(patience, times * fit.seconds)
+                stale = fit.before is None or age >= max(patience, times * fit.seconds)
                 old = fit.done.is_set() and made_of != batch and stale
                 if not (failed or old):
                     self._known.move_to_end(key)

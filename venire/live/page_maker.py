@@ -23,9 +23,10 @@ from venire.storage.read.trial_table import TrialFilter
 
 _PATIENCE_SECONDS = 5.0
 _PATIENCE_TIMES = 20.0
-"""Beside a run a board is shown for so long at least, and for so many times as long as it took, though not at its end;
-of a store at rest, in which people may vote, for as long as it took.
-"""
+"""Beside a run a board is shown for so long at least, and for so many times as long as it took, but for its end."""
+
+_WAITED_SECONDS = 2.0
+"""The same of a store at rest, while people vote: who waits for a board asks again within so long."""
 
 _AUDITED_BY_ITSELF = 200_000
 """Trials up to which an audit is made before its page is asked for: of a million it takes half a minute."""
@@ -204,7 +205,7 @@ class PageMaker:
     def _fit(self, here: PageContext, what: str, work: Work, beside: FitSource | None = None) -> Mapping[str, Any]:
         """The document of a fit; raises WaitingError where it is not there yet."""
         if here.live is None:
-            patience, times = 0.0, 1.0
+            patience, times = _WAITED_SECONDS, 0.0
         elif here.live.get("ending"):
             patience, times = 0.0, 0.0
         else:

@@ -250,6 +250,7 @@ FORMATS: Registry[Any] = Registry(
         "llm-comparator": "venire.storage.transfer.formats.llm_comparator:LLM_COMPARATOR",
         "wildbench": "venire.storage.transfer.formats.wildbench:WILDBENCH",
         "label-studio": "venire.storage.transfer.formats.label_studio:LABEL_STUDIO",
+        "argilla": "venire.storage.transfer.formats.argilla:ARGILLA",
         "judgelm": "venire.storage.transfer.formats.judge_models:JUDGELM",
         "pandalm": "venire.storage.transfer.formats.judge_models:PANDALM",
         "promptfoo": "venire.storage.transfer.formats.promptfoo:PROMPTFOO",

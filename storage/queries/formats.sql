@@ -142,3 +142,17 @@ select file, row, part, if(len(string_split(key, '_')) = 2, split_part(key, '_',
   left(md5(instruction || coalesce(chr(10) || chr(10) || nullif(input, ''), '')), 16) as instruction_id, 'annotator ' || part as judge, null::boolean as swapped, null::double as score,
   case lower(word) when '1' then 'model_a' when '2' then 'model_b' when '0' then 'tie' when 'tie' then 'tie' else if(word is null, null, '?') end as winner
   from label where word is not null;
+
+-- name: judged_argilla
+-- One verdict a response. A question counts where each of its answers names a side or a tie; of a ranking the first is the winner.
+with question as (select *, unnest(json_keys(winner)) as q from given),
+  answer as (select *, unnest(from_json(json_extract(winner, '/' || replace(replace(q, '~', '~0'), '/', '~1')), '["json"]')) as x from question),
+  worded as (select file, row, q, x->>'user_id' as judge, if(json_type(x, '$.value') = 'ARRAY', x->>'$.value[0]', x->>'value') as word,
+    coalesce(metadata->>'model_a', fields->>'model_a') as model_a, coalesce(metadata->>'model_b', fields->>'model_b') as model_b,
+    coalesce(fields->>'instruction', fields->>'prompt', fields->>'question', id, cast(row as varchar)) as instruction_id from answer),
+  sided as (select *, case when word = model_a then 'model_a' when word = model_b then 'model_b'
+    when regexp_replace(lower(word), '[ _-]', '', 'g') in ('modela', 'responsea', 'answera', 'a', '1', 'model1', 'response1', 'answer1', 'left') then 'model_a'
+    when regexp_replace(lower(word), '[ _-]', '', 'g') in ('modelb', 'responseb', 'answerb', 'b', '2', 'model2', 'response2', 'answer2', 'right') then 'model_b'
+    when lower(word) in ('tie', 'draw', 'equal', 'both', 'same', '0') then 'tie' end as winner from worded)
+select file, row, row_number() over (partition by file, row) as part, model_a, model_b, word, instruction_id, judge, null::boolean as swapped, winner, null::double as score
+  from sided qualify bool_and(winner is not null) over (partition by q);

@@ -281,6 +281,22 @@ FILES = {
 
 TABLE_OF_VERDICTS = "model_a,model_b,winner,judge,judge_winner,score_difference\nant,bee,model_a,j,model_a,1.5\n"
 READ_ALONE = {
+    "argilla": json.dumps(
+        [
+            {
+                "id": str(number),
+                "fields": {"prompt": f"p{number}", "response_a": "x", "response_b": "y"},
+                "metadata": {"model_a": "ant", "model_b": "bee"},
+                "responses": {
+                    "preference": [{"value": "response_a", "user_id": "u"}, {"value": "tie", "user_id": "v"}],
+                    "why": [{"value": "It is short.", "user_id": "u"}],
+                    "order": [{"value": ["response_b", "response_a"], "user_id": "w"}],
+                },
+                "suggestions": {},
+            }
+            for number in range(2)
+        ]
+    ),
     "wildbench": json.dumps(
         [{"session_id": "s", "model_test": one, "score": n} for n, one in enumerate(("ant", "bee"))]
     ),

@@ -14,6 +14,7 @@ import pytest
 
 from tests import logs
 from tests.logs import ANSWERS, LOGS, MODELS, PROMPTS
+from tests.venire.stores.test_formats import READ_ALONE
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.answers import read_answers
 from venire.storage.transfer.formats import FORMATS
@@ -193,3 +194,12 @@ def test_a_generated_number_of_lm_eval_is_a_text_and_a_chat_a_prompt(tmp_path: P
     table = read_answers(paths)
     assert [one.text for one in table.completions] == ["3.14", "3.14"]
     assert table.instructions[0].turns == ("[turn 1]\n[system]\nBe brief.\n\n[turn 2]\nPi?",)
+
+
+def test_choices_in_argilla_are_rated_and_other_answers_left_aside(venire: Venire, tmp_path: Path) -> None:
+    path = tmp_path / "records.json"
+    path.write_text(READ_ALONE["argilla"])
+    told = venire("rate", path, "--json").json()
+    source = told["diagnostics"]["source"]
+    assert (source["format"], source["verdicts"], source["not_read"]) == ("argilla", 6, 0)
+    assert {row["judge"] for row in told["judges"]} == {"u", "v", "w"}

@@ -81,12 +81,14 @@ def check_length(case: Case) -> CheckResult:
         )
     found = adjust_for(case.judgments.comparisons(), case.judgments.features[column], column)
     size = abs(found.coefficient)
-    worry = size >= LENGTH_EFFECT and found.clear > critical_value(1, found.clusters, _LEVEL)
+    clear = found.clear > critical_value(1, found.clusters, _LEVEL)
+    worry = clear and size >= LENGTH_EFFECT
     longer = "longer" if found.coefficient > 0.0 else "shorter"
+    often = f"wins {'far ' if worry else ''}more often than" if clear else "does not clearly win more often than"
     says = (
-        f"{longer} answers win by {size:.2f} logits a usual difference of {column} ({found.clear:.1f} standard errors)"
+        f"the {longer} answer {often} the models' ratings explain ({size:.2f} logits a usual difference of {column}, "
+        f"{found.clear:.1f} standard errors); with length held equal {_moved(found)}"
     )
-    says += f"; with it held equal {_moved(found)}"
     details = {**_held(found), "column": column, "rows": found.rows, "own_information": found.own_information}
     return CheckResult(worry, round(size, 6), says, details)
 

@@ -87,10 +87,12 @@ def format_interim(analysis: InterimAnalysis, phase: str = "", number: int | Non
     """An interim analysis in a line."""
     head = "" if number is None else f"round {number}{f' ({phase})' if phase else ''}: "
     width = (
-        ", no interval yet" if analysis.half_width is None else f", intervals within {analysis.half_width:.0f} points"
+        ", no interval to stop by yet"
+        if analysis.half_width is None
+        else f", intervals to stop by within {analysis.half_width:.0f} points"
     )
     if analysis.half_width is None and analysis.instructions < MIN_INSTRUCTIONS:
-        width += f" (fewer than {MIN_INSTRUCTIONS} instructions)"
+        width = f", no interval to stop by (fewer than {MIN_INSTRUCTIONS} instructions)"
     left = "" if analysis.open is None else f", {counted(analysis.open, 'pair')} open"
     judged = f"{counted(analysis.battles, 'battle')} judged"
     return f"{head}{judged}{width}{left}, {money(analysis.nano)} spent{_starved(analysis.models)}"
@@ -152,8 +154,8 @@ def _show_models(screen: Console, analysis: InterimAnalysis, title: str) -> None
         screen.print(f"and {len(rows) - _MAX_MODELS} more models")
     if any(one.low is not None and one.high is not None for one in rows):
         screen.print(
-            f"now: right for {level} of models if this were the only look, as intervals of a leaderboard are; at any "
-            "look: wider, for stopping: right however often one looks, and whenever one stops",
+            f"now: right for {level} of models if this were the only look, mostly wider than the board's, since a "
+            "run may stop by them; at any look: wider still: right however often one looks, and whenever one stops",
             style="dim",
         )
 

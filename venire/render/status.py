@@ -40,7 +40,10 @@ _JUDGES_SHARE = 20
 
 def show_status(screen: Console, facts: dict[str, Any]) -> None:
     """A document of `live.client.current_status`: what a store holds, and in `live` the run that is going on in it."""
-    holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
+    held = {name.replace("_", " "): count for name, count in facts["holds"].items()}
+    rated = held.pop("models with elo")
+    held = {f"{name} ({rated:,} with a known Elo)" if rated and name == "models" else name: held[name] for name in held}
+    holds = ", ".join(f"{count:,} {name}" for name, count in held.items())
     screen.print(f"{plain(facts['store'])}: {holds}")
     if facts["live"] is not None:
         screen.print(plain(f"running: {format_live(facts['live'])}"))

@@ -74,10 +74,10 @@ def test_longer_answers_that_win_are_told_with_what_it_changes() -> None:
     label = np.where(rng.random(len(gap)) < 0.3, np.sign(gap), battles.label).astype(np.int8)
     found = check_length(case(replace(battles, label=label)))
     assert found.worry is True
-    assert found.says.startswith("longer answers win by")
-    assert "with it held equal" in found.says
+    assert found.says.startswith("the longer answer wins far more often than")
+    assert "with length held equal" in found.says
     shorter = check_length(case(replace(battles, label=np.where(label == np.sign(gap), -label, label).astype(np.int8))))
-    assert shorter.says.startswith("shorter")
+    assert shorter.says.startswith("the shorter answer wins")
 
 
 def test_a_column_of_lengths_goes_by_several_names() -> None:

@@ -306,8 +306,7 @@ def _helm(row: TextRow, state: Mapping[str, Any], count: Counter[tuple[str, str]
     if state.get("reference_index") is not None or state.get("request_mode") == "calibration":
         return
     turns = prompt_turns(request.get("messages") or request.get("prompt"))
-    model = str(request.get("model_deployment") or request.get("model") or "")
-    model = str(request.get("model") or model)
+    model = str(request.get("model") or request.get("model_deployment") or "")
     correct = [one for one in instance.get("references") or [] if "correct" in (one.get("tags") or [])]
     name = "\n".join(turns)
     for completion in result.get("completions") or [{}]:

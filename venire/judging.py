@@ -17,13 +17,14 @@ from typing import Any, cast
 
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
-from venire.arena.wording import few
+from venire.arena.wording import few, plain
 from venire.configs.loading import campaign_of, checked_file, toml_value
 from venire.configs.schema import Judge
 from venire.configs.settings import plain_number
 from venire.configs.short_names import missing_address
 from venire.judges import PROTOCOLS
 from venire.judges.providers.price_table import find_price, known_models, selling_vendor
+from venire.judges.providers.vendors import vendor_of
 from venire.reports.wording import counted
 from venire.simulation.judge import parse_model
 from venire.storage.transfer.answers import AnswerTable
@@ -36,6 +37,8 @@ DEFAULT_MONEY = Decimal(1)
 _SIMULATED = "simulated"
 _PROFILE = "gpt-4-0613"
 _TABLES = ("instructions.csv", "completions.csv")
+_IN_TABLE = "  # those in the table"
+"""Marks a line of ours: a model that comes back to the table is compared again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def prepare(
     there = path.exists()
     text = path.read_text(encoding="utf-8") if there else _new_text(made_from, wishes, rehearsal=rehearsal)
     text, changes = _amended(path, text, wishes, _battles(answers))
-    if gone:
+    if gone or _IN_TABLE in text:
         text = _with_models(text, answers.models)
     campaign_of(path, text)
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,6 +127,7 @@ def _is_rehearsal(folder: Path, judges: Sequence[str]) -> bool:
 def _new_text(made_from: str, wishes: JudgingWishes, *, rehearsal: bool) -> str:
     money = "" if rehearsal else f"\n[budget]\nmoney = {plain_number(wishes.money or DEFAULT_MONEY)}  # US dollars\n"
     simulated = "# A rehearsal: simulated judges cost nothing and say nothing about real models.\n" if rehearsal else ""
+    made_from = plain(made_from)
     return f"""# The judging of {made_from}. Change what you like: `venire judge` and `venire run` go on with it.
 {simulated}
 [data]
@@ -156,22 +160,32 @@ def _amended(path: Path, text: str, wishes: JudgingWishes, battles: int) -> tupl
         if changed != text:
             changes.append(f"budget: ${amount}")
         text = changed
-    known = [_identity(one) for one in checked_file(path).judge] if path.exists() else []
+    known = checked_file(path).judge if path.exists() else []
     for name in dict.fromkeys(wishes.judges):
         judge = _judge(name, wishes.protocol)
-        if _identity(judge) in known:
+        if any(_is_named(one, judge) for one in known):
             continue
         keys = dict(judge.given)
-        if any(_identity(judge)[0] == model for model, *_ in known):  # asked by another protocol as well
+        if any(one.model == judge.model for one in known):  # asked by another protocol as well
             keys["name"] = f"{judge.model} {judge.protocol}"
         text = f"{text.rstrip()}\n\n[[judge]]\n" + "".join(f"{key} = {toml_value(keys[key])}\n" for key in keys)
         changes.append(f"judge {name} is new")
     return text, changes if path.exists() else []
 
 
-def _identity(judge: Judge) -> tuple[str, str, str | None, str]:
-    """What makes a judge another one."""
-    return judge.model, judge.provider, judge.base_url, judge.protocol
+def _is_named(known: Judge, named: Judge) -> bool:
+    """Whether a judge of the campaign file is the one that a command names: its address may have been changed there.
+
+    Taking it for another would ask both, one of them where nobody wants to ask any more.
+    """
+    if known.protocol != named.protocol:
+        return False
+    if known.model == named.given["model"]:  # with an address of its own a short name is not written out
+        return True
+    moved = known.base_url is not None and vendor_of(known.base_url) is vendor_of("")
+    return known.model == named.model and (
+        moved or (known.provider, known.base_url) == (named.provider, named.base_url)
+    )
 
 
 def _judge(name: str, protocol: str | None) -> Judge:
@@ -212,8 +226,8 @@ def _refuse_unpriced(name: str, judge: Judge, made_from: str) -> None:
 
 
 def _with_models(text: str, models: Sequence[str]) -> str:
-    """The text of a campaign file that compares these models alone."""
-    line = f"models = {toml_value(list(models))}"
+    """The text of a campaign file that compares these models alone: the store has others, once in the table."""
+    line = f"models = {toml_value(list(models))}{_IN_TABLE}"
     text, found = re.subn(r"(?m)^models = .*$", lambda _: line, text, count=1)
     return text if found else re.sub(r"(?m)^(completions = .*)$", lambda match: f"{match[1]}\n{line}", text, count=1)
 

@@ -394,3 +394,41 @@ def test_a_dataset_without_tables_says_what_to_do(venire: Venire, tmp_path: Path
     done = venire("judge", folder, "--judge", "simulated")
     assert done.code == 2
     assert "to_parquet(" in done.err
+
+
+def test_a_model_that_comes_back_to_the_table_is_compared_again(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = tmp_path / "answers.csv"
+    words = ("judge", table, "--judge", "simulated", "--yes")
+    for kept in (MODELS, MODELS[:2], MODELS):
+        rows = [list(row) for row in answers() if row[1] in kept]
+        table.write_text(delimited([["prompt", "model", "response"], *rows]), encoding="utf-8")
+        assert venire(*words).code == 0
+    assert "3 models" in venire("status", tmp_path / "answers.venire").out
+    assert "llama 3.3" in venire(*words).out
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-4.1-mini", "gpt-4.1-mini"])
+def test_a_judge_whose_address_was_changed_is_not_asked_at_its_vendor_as_well(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table, judge = write("long", tmp_path, monkeypatch), ("--judge", "openai:gpt-4.1-mini")
+    assert venire("init", "made", "--from", table, *judge).code == 0
+    path = tmp_path / "made" / "campaign.toml"
+    moved = f'model = "{model}"\nbase_url = "http://127.0.0.1:9/v1"\nfree = true'
+    path.write_text(path.read_text("utf-8").replace('model = "openai:gpt-4.1-mini"', moved), encoding="utf-8")
+    done = venire("judge", table, *judge, "-o", "made")
+    assert "api.openai.com" not in done.err
+    assert path.read_text("utf-8").count("[[judge]]") == 1
+
+
+def test_a_name_of_a_file_is_no_part_of_the_campaign(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = 'a\n[[judge]]\nmodel = "x"\n#.csv'
+    (tmp_path / name).write_text(long(), encoding="utf-8")
+    assert venire("init", "made", "--from", name, "--judge", "simulated").code == 0

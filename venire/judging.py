@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from venire.arena.errors import InputError
+from venire.arena.hints import setting_of
 from venire.arena.records import Completion, Instruction
 from venire.arena.wording import few, plain
 from venire.configs.loading import campaign_of, checked_file, toml_value
@@ -88,6 +89,11 @@ def prepare(
         for name in wishes.judges:
             _refuse_unpriced(name, _judge(name, wishes.protocol), made_from)
     rehearsal = _is_rehearsal(folder, wishes.judges)
+    if answers.all_equal:
+        raise InputError(
+            f"{made_from}: the answers to each prompt are the same text, and nothing can be compared: check which "
+            f"column was read as the answers, and name the right one ({setting_of('mapping', 'completion', 'COLUMN')})"
+        )
     path = folder / ("rehearsal.toml" if rehearsal else "campaign.toml")
     before = _tables_before(folder)
     if before is not None and any(folder.glob("*.duckdb")):

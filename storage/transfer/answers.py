@@ -72,6 +72,12 @@ class AnswerTable:
         answered = Counter(one.instruction for one in self.completions)
         return sum(count == len(self.models) for count in answered.values())
 
+    @property
+    def all_equal(self) -> bool:
+        """Whether all answers to a prompt are the same text, for each prompt: then there is nothing to compare."""
+        texts = {(one.instruction, one.text) for one in self.completions}
+        return len(texts) == len({one.instruction for one in self.completions})
+
 
 @dataclass(frozen=True, slots=True)
 class _Answer:

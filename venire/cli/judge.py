@@ -131,6 +131,6 @@ def _dollars(text: str | None) -> Decimal | None:
         amount = Decimal(text.removeprefix("$"))
     except InvalidOperation:
         amount = Decimal(-1)
-    if not 0 < amount <= 1_000_000:
+    if not (amount.is_finite() and 0 < amount <= 1_000_000):
         raise InputError(f"--budget is {text!r}: give US dollars, such as 2 or 0.50")
     return amount

@@ -182,6 +182,9 @@ def plan_intervals(session: Session, forecast: Forecast) -> PlanIntervals | str 
     counts = np.zeros((len(models),) * 2)
     np.add.at(counts, (battles[:, 0], battles[:, 1]), often)
     covered = min(1.0, (done + payable) / max(1, trials))
+    first = session.campaign.plan.phases[0]
+    if covered < 1.0 and not done and session.campaign.plan.is_planned_at_once(first):
+        covered = min(covered, progress.planned / max(1, trials))  # these the budget was planned with
     many = round(float(often.sum()))
     there = pairs_of(models) * len(session.planned.design.instructions)
     largest = np.inf if within.expected.grows else there / many

@@ -1,4 +1,4 @@
-"""Terminal output of `venire judge`: the plan in five lines, and at the end who leads, what to doubt and what to do."""
+"""Terminal output of `venire judge`: the plan in six lines, and at the end who leads, what to doubt and what to do."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from venire.arena.wording import few, money, plain
 from venire.forecasts.intervals import PlanIntervals
 from venire.forecasts.plan import plan_warnings
 from venire.orchestrator.costs.forecast import Forecast
+from venire.orchestrator.planning.first_round import pairs_of
 from venire.render.screen import FAILED, console
 from venire.render.sections import show
 from venire.reports.audit.cases import audited
@@ -42,27 +43,78 @@ def show_short_plan(
         f"{counted(len(design.instructions), 'prompt')}"
     )
     screen.print(f"judges:   {plain(few(judges, _NAMES))}, shown each battle in both orders")
-    whole = campaign.plan.phases[0].battles or 0
+    there = _Askable.of(session)
     planned, trials, expected = _expected(session, forecast, intervals)
-    part = f" of {whole:,}, as many as the budget pays for" if planned < whole else ", every pair on every prompt"
     done = forecast.progress.planned - forecast.progress.missing
     already = f"; {done / max(1, trials):.0%} of them are judged" if done else ""
+    screen.print(f"battles:  {planned:,}{there.note(planned)}{already}")
     calls = round((trials - done) * forecast.whole.calls / max(1, forecast.whole.trials))
-    screen.print(f"battles:  {planned:,}{part}{already}; {calls:,} calls")
-    screen.print(f"money:    {_money(session, forecast, expected)}; time: {_time(forecast, trials - done)}")
+    screen.print(f"calls:    {_calls(campaign, planned, calls)}")
+    screen.print(f"money:    {_money(session, forecast, expected)}{_time(forecast, trials - done)}")
     if isinstance(intervals, PlanIntervals):
-        half = intervals.within.median()
-        sure = f"expected intervals: +-{half:.0f} points (100 points more win 64% of battles)"
-        screen.print(sure if half <= _WIDEST else "expected intervals: too wide to rank by: it takes more prompts")
+        screen.print(f"expected intervals: {_sure(intervals, planned, len(design.models))}", soft_wrap=True)
     for sentence in plan_warnings(session):
         screen.print(plain(sentence), style="yellow")
 
 
+@dataclass(frozen=True, slots=True)
+class _Askable:
+    """How many battles a campaign wants, and how many there are: of its models on its prompts, `equal` in text."""
+
+    wanted: int
+    pairs: int
+    equal: int
+
+    @staticmethod
+    def of(session: Session) -> _Askable:
+        design = session.planned.design
+        pairs = pairs_of(design.models) * len(design.instructions)
+        return _Askable(session.campaign.plan.phases[0].battles or 0, pairs, len(session.design_space().barred))
+
+    @property
+    def most(self) -> int:
+        """The battles that are asked if money is no object."""
+        return min(self.wanted, self.pairs - self.equal)
+
+    def note(self, planned: int) -> str:
+        """Of how many battles those planned are, and why not all."""
+        if planned == self.pairs:
+            return ", every pair on every prompt"
+        part = f" of {self.pairs if self.equal else self.wanted:,}" if planned < self.wanted else ""
+        short = ", as many as the budget pays for" if planned < self.most else ""
+        equal = f"; in {self.equal:,} both answers are the same text, and are not asked" if self.equal else ""
+        return part + short + equal
+
+
+def _calls(campaign: CampaignSettings, battles: int, calls: int) -> str:
+    """How many calls are made, with the product that they are where it is this one."""
+    judges, per_trial = len(campaign.judges), 2
+    if {one.protocol for one in campaign.judges} != {"two-stage"} or calls != battles * 2 * judges * per_trial:
+        return f"{calls:,}"
+    by = f" x {judges} judges" if judges > 1 else ""
+    return f"{counted(battles, 'battle')} x 2 orders{by} x 2 (reasons, then a verdict) = {calls:,}"
+
+
+def _sure(intervals: PlanIntervals, battles: int, models: int) -> str:
+    """How wide intervals will be with the battles that the budget pays for, and with all."""
+    whole, half = intervals.within.median(), intervals.within.median(intervals.covered)
+    if intervals.covered == 1.0:
+        sure = f"+-{whole:.0f} points (100 points more win 64% of battles)"
+        return sure if whole <= _WIDEST else "too wide to rank by: it takes more prompts"
+    paid = f"{counted(battles, 'battle')} that the budget pays for"
+    every = f"all {intervals.battles:,}, for about {money(intervals.nano(1.0))}"
+    every = f" (+-{whole:.0f} with {every})" if whole <= _WIDEST else f" (there are {every})"
+    if battles < models - 1:
+        return f"none: no board is possible of {models} models with the {paid}{every}"
+    return f"{f'+-{half:.0f} points' if half <= _WIDEST else 'too wide to rank by'} with the {paid}{every}"
+
+
 def _expected(session: Session, forecast: Forecast, intervals: PlanIntervals | str | None) -> tuple[int, int, int]:
-    """Battles and trials that the budget pays for, those asked already included, and what all of them cost."""
+    """Battles and trials that the budget pays for, those asked already included, and what they cost."""
     if isinstance(intervals, PlanIntervals):
-        part = intervals.covered
-        return round(intervals.battles * part), round(intervals.trials * part), intervals.nano(part)
+        battles = int(intervals.battles * intervals.covered + 1e-6)  # no part of one
+        trials = round(battles * intervals.trials / max(1, intervals.battles))
+        return battles, trials, intervals.nano(trials / max(1, intervals.trials))
     battles = sum(one.design.size for one in session.planned.rounds)
     return battles, forecast.progress.planned, forecast.spending.nano + forecast.whole.expected
 
@@ -78,10 +130,8 @@ def _money(session: Session, forecast: Forecast, expected: int) -> str:
 def _time(forecast: Forecast, trials: int) -> str:
     """How long so many trials take, by what the limits or the answers so far make of those that are planned."""
     known = [one for row in forecast.judges for one in (row.seconds, row.waiting) if one is not None]
-    share = trials / max(1, forecast.whole.trials)
-    if not known:
-        return "as the vendors answer" if forecast.whole.most else "seconds to minutes"
-    return f"about {duration(max(known) * share)}"
+    seconds = max(known, default=0.0) * trials / max(1, forecast.whole.trials)
+    return f"; time: about {duration(seconds)}" if seconds >= 1.0 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +148,7 @@ class JudgedPart:
         """What a session has asked when its run has ended."""
         asked = sum(one.design.size for one in session.planned.rounds)
         share = session.progress.settled / max(1, session.progress.planned)
-        return JudgedPart(session.campaign.plan.phases[0].battles or asked, int(asked * share), session.spending.nano)
+        return JudgedPart(_Askable.of(session).most or asked, int(asked * share), session.spending.nano)
 
     @property
     def whole(self) -> int:

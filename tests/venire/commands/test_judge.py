@@ -167,6 +167,20 @@ def test_a_rehearsal_does_not_shrink_what_follows(
     assert "battles:  12, every pair on every prompt" in asked.err
 
 
+def test_equal_answers_are_not_asked_and_no_budget_is_blamed(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [(prompt, model, "Hello." if prompt == PROMPTS[0] else text) for prompt, model, text in answers()]
+    asked = rehearse(rows)
+    assert "battles:  9 of 12; in 3 both answers are the same text, and are not asked\n" in asked.err
+    assert "budget pays" not in asked.err
+
+
+def test_equal_answers_alone_are_refused(rehearse: Callable[..., Any], tmp_path: Path) -> None:
+    refused = rehearse([(prompt, model, prompt) for prompt, model, _ in answers()])
+    assert refused.code == 2
+    assert "check which column was read as the answers" in refused.err
+    assert not (tmp_path / "answers.venire").exists()
+
+
 @pytest.fixture
 def rehearse(venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Writes rows of answers and rehearses their judging."""
@@ -248,6 +262,14 @@ def test_what_is_spent_is_raised_by_the_same_command(
     words = ("judge", write("wide", tmp_path, monkeypatch), "--judge", "openai:gpt-4.1-mini")
     few = venire(*words, "--budget", "0.01")
     assert "of 12, as many as the budget pays for" in few.err
+    paid = re.search(r"battles:  (\d+) of 12", few.err)
+    assert paid
+    assert f"points with the {paid[1]} battles that the budget pays for (+-" in few.err
+    assert f"{paid[1]} battles x 2 orders x 2 (reasons, then a verdict) = {int(paid[1]) * 4}" in few.err
+    planned = venire("plan", "answers.venire/campaign.toml").out
+    assert f"covers about {paid[1]} of the 12 battles" in planned
+    assert re.search(rf"as the budget covers +{paid[1]} ", planned)
+    assert "none: no board is possible of 3 models with the 1 battle" in venire(*words, "--budget", "0.003").err
     assert "in all, never more than $0.0100" in few.err
     assert "--yes" in few.err
     more = venire(*words, "--budget", "5")
@@ -322,6 +344,8 @@ def test_a_table_that_cannot_be_judged_is_a_sentence_with_a_remedy(
         (["a.csv", "--judge", "simulated:nobody"], "claude-3-opus"),
         (["a.csv", "--protocol", "tree-stage"], "two-stage"),
         (["a.csv", "--budget", "much"], "such as 2 or 0.50"),
+        (["a.csv", "--budget", "nan"], "such as 2 or 0.50"),
+        (["a.csv", "--budget", "sNaN"], "such as 2 or 0.50"),
         (["a.csv", "--map", "prompt=x"], "instruction, model, completion"),
     ],
 )

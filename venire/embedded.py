@@ -93,9 +93,10 @@ def answer_key(campaign: CampaignSettings, store: Store | None = None) -> Answer
     read = {kind: tables.read(path, kind, (data.maps or {}).get(kind, {})) for kind, path in data_tables(data)}
     known = {one.model: one.elo for one in read.get("elo", ()) if isinstance(one, Rating)}
     texts = {one.id: "\n\n".join(one.turns) for one in read["instructions"] if isinstance(one, Instruction)}
-    given = [one for one in read["completions"] if isinstance(one, Completion) and one.instruction in texts]
+    names = {text: name for name, text in texts.items()} | {name: name for name in texts}  # known by either
+    given = [one for one in read["completions"] if isinstance(one, Completion) and one.instruction in names]
     return AnswerKey(
-        ((one.instruction, texts[one.instruction], one.model, one.text) for one in given),
+        ((names[one.instruction], texts[names[one.instruction]], one.model, one.text) for one in given),
         with_made_up(known, [one.model for one in given], campaign.seed),
     )
 

@@ -69,21 +69,25 @@ def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, c
         return _add_ratings(store, commit, ratings, change_ratings)
 
 
-def add_file(store: Store, path: Path, kind: TableKind, mapping: Mapping[str, str]) -> Added:
+def add_file(
+    store: Store, path: Path, kind: TableKind, mapping: Mapping[str, str], *, model: str | None = None
+) -> Added:
     """Bring a table of instructions or completions into the store, once: one that was read before is only digested.
 
-    What is in a store stays there, so the same file read in the same way adds nothing new. Raises InputError as
+    What is in a store stays there, so the same file read in the same way adds nothing new. Answers of a table without
+    a column of models are `model`'s. Raises InputError as
     `add` and `tables.read` do.
     """
     with path.open("rb") as file:
         digest = file_digest(file, "blake2b").hexdigest()[:32]
     mark = {"kind": kind, "digest": digest, "columns": dict(sorted(mapping.items()))}
+    mark |= {} if model is None else {"model": model}
     for (detail,) in store.read("imported_files"):
         before = json.loads(detail)
-        if {name: before[name] for name in mark} == mark:
+        if {name: before.get(name) for name in mark} == mark:
             return Added(known=before["rows"])
     try:
-        added = add(store, tables.read(path, kind, mapping))
+        added = add(store, tables.read(path, kind, mapping, model=model))
     except UnknownInstructionError as error:
         raise InputError(f"{path}: {error}") from None
     with store.commit() as commit:
@@ -208,24 +212,31 @@ def _add_instructions(store: Store, commit: Commit, records: Iterator[Instructio
 
 def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]) -> Added:
     known = {external: (number, bytes(key)) for external, number, key in store.rows("instruction_keys")}
+    by_text = {key: (number, key) for number, key in known.values()}
     models = {name: number for name, number, *_ in store.rows("models")}
     new_models: list[str] = []
 
     def row(ordinal: int, one: Completion) -> Row:
-        if one.instruction not in known:
+        named = known.get(one.instruction) or next(
+            filter(
+                None, (by_text.get(instruction_key((text,))) for text in (one.instruction, one.instruction.strip()))
+            ),
+            None,
+        )
+        if named is None:
             whole, point, rest = one.instruction.partition(".")
             alike = whole if point and not rest.strip("0") else f"{one.instruction}.0"
             remedy = "add it to the instructions, or leave the row out"
             if alike in known:
                 remedy = f"the instructions have {alike!r}: write ids alike, a whole number without a fraction in both"
             raise UnknownInstructionError(
-                f"completion {ordinal + 1} (of {one.model!r}) answers instruction {one.instruction!r}, which is not in "
-                f"the store: nothing was imported; {remedy}"
+                f"completion {ordinal + 1} (of {one.model!r}) answers instruction {one.instruction[:80]!r}, which is "
+                f"not in the store: nothing was imported; {remedy}"
             )
         if one.model not in models:
             models[one.model] = len(models) + 1
             new_models.append(one.model)
-        number, key = known[one.instruction]
+        number, key = named
         digest = completion_key(one.model, key, one.sample, one.variant, one.text)
         return (ordinal, digest, number, models[one.model], one.sample, one.variant, one.text)
 

@@ -62,7 +62,8 @@ def table(
 ) -> None:
     """Import a table: all of it, or nothing.
 
-    Columns are instruction_id, instruction[, category, reference]; model, instruction_id, completion; or model, elo.
+    Columns are instruction_id, instruction[, category, reference]; model, instruction_id or prompt (its text, word for
+    word), completion or response; or model, elo.
 
     Examples:
       venire import table instructions.csv --kind instructions --store first

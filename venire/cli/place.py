@@ -30,7 +30,9 @@ class PlaceOptions:
     budget: Annotated[
         float | None, typer.Option("--budget", help="Dollars it may cost in all, earlier runs included.")
     ] = None
-    completions: Annotated[Path | None, typer.Option("--completions", help="Its completions, imported first.")] = None
+    completions: Annotated[
+        Path | None, typer.Option("--completions", help="A table of its completions, imported first.")
+    ] = None
     elo: Annotated[
         float | None, typer.Option("--elo", help="Its Elo by people's votes, where known; simulated judges need it.")
     ] = None
@@ -78,6 +80,9 @@ def place(
     Its rating comes from battles with models chosen for what they tell; nobody else moves. Ctrl-C stops it safely; the
     same command goes on, and with a larger budget adds to it.
 
+    Columns of --completions are instruction_id, or a prompt that is in the store word for word; completion or response;
+    and model, unless all are of MODEL.
+
     Exit codes: 0 placed (the budget spent or not), 1 error, 2 input, 3 budget reached before any verdict, 4 done with
     failed steps, 5 nothing could be read, 130 interrupted or declined.
 
@@ -85,6 +90,7 @@ def place(
       venire place MODEL --on first --budget 1.00
       venire place MODEL --on first --completions new.csv --budget 1.00 --half-width 30
       venire place MODEL --on first --battles 60 --judge gpt-4-0613
+      venire place MODEL --on first --battles 60 --elo 1000  # simulated judges
     """
     from functools import partial
 

@@ -74,22 +74,24 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
     _check(settings)
     with open_store(settings.store, create=False) as store:
         if settings.completions is not None:
-            importing.add_file(store, settings.completions, "completions", {})
+            importing.add_file(store, settings.completions, "completions", {}, model=settings.model)
         _take_elo(store, settings)
         row = choose_campaign(store, settings.campaign)
         known = plans.find_campaign(store, row.name)
         assert known is not None  # it was chosen among the existing campaigns
         base = campaign_of(settings.store.absolute().with_suffix(".toml"), known.text)
         campaign = _judged_by(settings, base, row.name)
-        _refuse_endless(settings, campaign)
         names = tuple(one.name for one in campaign.judges)
         board = _board(store, row, names)
         opponents = _opponents(store, settings, board)
+        missing = _endless(settings, campaign)
         if settings.model not in frames.elos(store) and any(map(is_embedded, campaign.judges)):
-            raise InputError(
+            missing.append(
                 f"the judges of {row.name!r} are simulated, and need the Elo of {settings.model!r}, which is not "
                 f"known: give it with {setting('elo')}, such as {setting_with('elo', 1000)}"
             )
+        if missing:
+            raise InputError("; and ".join(missing))
     model = settings.model
     already = 0
     if model in board.judgments.models:
@@ -98,19 +100,20 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
     return PreparedPlacement(settings, _placement_campaign(settings, campaign, row.name, opponents), board, already)
 
 
-def _refuse_endless(settings: PlaceSettings, campaign: CampaignSettings) -> None:
-    """Refuse a placement without a limit: every battle of the model with everybody would be asked."""
+def _endless(settings: PlaceSettings, campaign: CampaignSettings) -> list[str]:
+    """What a placement without a limit lacks: every battle of the model with everybody would be asked."""
     if settings.battles is not None or settings.half_width is not None:
-        return
+        return []
     free = all(judge_price(campaign, judge) == TokenPrice(0, 0) for judge in campaign.judges)
     if free and settings.money is not None:
-        raise InputError(
+        return [
             f"its judges cost nothing, so that {setting('budget')} limits nothing: give {setting('battles')} or "
             f"{setting('half_width')}"
-        )
+        ]
     if settings.money is None:
         limits = f"{'' if free else setting('budget') + ', '}{setting('battles')} or {setting('half_width')}"
-        raise InputError(f"nothing says when the placement is enough: give {limits}")
+        return [f"nothing says when the placement is enough: give {limits}"]
+    return []
 
 
 def _take_elo(store: Store, settings: PlaceSettings) -> None:
@@ -185,8 +188,8 @@ def _opponents(store: Store, settings: PlaceSettings, board: PlacementBoard) -> 
         known = model in board.judgments.models or model in frames.elos(store)
         raise InputError(
             f"{model!r} has no completions in {settings.store}{'' if known else ', which does not know it'}: give them "
-            f"with {setting('completions')} FILE (columns model, instruction_id, completion); it has those of "
-            f"{', '.join(sorted(there)[:8])}{' ...' if len(there) > 8 else ''}"
+            f"with {setting('completions')} FILE (columns instruction_id or prompt, and completion or response); it "
+            f"has those of {', '.join(sorted(there)[:8])}{' ...' if len(there) > 8 else ''}"
         )
     try:
         rated = fit_board(with_model(board.judgments, model).comparisons(), model)
@@ -204,7 +207,7 @@ def _opponents(store: Store, settings: PlaceSettings, board: PlacementBoard) -> 
     if not shared:
         raise InputError(
             f"{model!r} and the models on the board answered no instruction in common: import its completions to "
-            "theirs (instruction_id must be the same)"
+            "theirs (instruction_id, or the prompt where there is none, must be the same)"
         )
     return shared
 

@@ -87,6 +87,17 @@ def with_ids(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
     return {"instruction_id": ids[0], **mapping} if ids else mapping
 
 
+def with_answers(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """The mapping with the file's columns of models and answers, and of texts of instructions where it has no ids."""
+    found = dict(with_ids(table, mapping))
+    names = {"model": "model", "completion": "completion", "instruction_id": "instruction"}
+    for ours, answers in names.items():
+        if ours not in found and ours not in table.columns:
+            theirs = column_named(table, ANSWER_COLUMNS[answers], {*found.values()})
+            found |= {} if theirs is None else {ours: theirs}
+    return found
+
+
 def with_text(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
     """The mapping with the file's column of texts of instructions, where it has one of some name."""
     texts = _named(table, INSTRUCTION_TEXTS)

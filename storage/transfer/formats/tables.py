@@ -3,7 +3,7 @@
 | kind | columns |
 |---|---|
 | instructions | `instruction_id`, `instruction`, optional `category`, `reference` |
-| completions | `model`, `instruction_id`, `completion` |
+| completions | `model`, `instruction_id` (or its text in `prompt`), `completion` (or `response`) |
 | elo | `model`, `elo`; a model without an Elo is left out |
 
 Reference ratings, to hold a board against, are a table of `model` and `elo` (or `rating`, or `score`), or a board of
@@ -24,7 +24,7 @@ from venire.arena.errors import InputError
 from venire.arena.hints import setting, setting_of
 from venire.arena.records import Completion, Instruction, Rating
 from venire.arena.wording import suggest
-from venire.storage.transfer.formats.columns import answers_hint, with_ids
+from venire.storage.transfer.formats.columns import answers_hint, with_answers, with_ids
 from venire.storage.transfer.formats.source import MissingColumnError, TableFile, open_table
 
 _ROWS = 1000
@@ -50,16 +50,21 @@ _COLUMNS: dict[str, _KindColumns] = {
 }
 
 
-def read(path: Path, kind: TableKind, mapping: Mapping[str, str] = {}) -> Iterator[Instruction | Completion | Rating]:
+def read(
+    path: Path, kind: TableKind, mapping: Mapping[str, str] = {}, *, model: str | None = None
+) -> Iterator[Instruction | Completion | Rating]:
     """Records of a table file in its order, streamed; `mapping` is from our column names to the file's.
+
+    Completions of a table without ids of instructions name them by their texts; those of a table without a column of
+    models are `model`'s, where it is given.
 
     Columns and duplicates are checked at once, single cells as they are reached. Rows of kind elo without an Elo
     yield nothing (`unrated` counts them). Raises InputError that names file, row (the first data row is 1) and what
     to do.
     """
-    table, theirs = _open(path, kind, mapping)
+    table, theirs = _open(path, kind, mapping, model)
     _refuse_duplicates(table, kind, theirs)
-    return _records(table, kind, theirs)
+    return _records(table, kind, theirs, model)
 
 
 def unrated(path: Path, mapping: Mapping[str, str] = {}) -> int:
@@ -70,7 +75,9 @@ def unrated(path: Path, mapping: Mapping[str, str] = {}) -> int:
     return int(row[0]) if row else 0
 
 
-def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[TableFile, dict[str, str]]:
+def _open(
+    path: Path, kind: TableKind, mapping: Mapping[str, str], model: str | None = None
+) -> tuple[TableFile, dict[str, str]]:
     """The table, and our column names to the file's: all that are needed, and the optional ones that are there."""
     columns = _COLUMNS[kind]
     needed = [*columns.labels, *columns.texts]
@@ -81,7 +88,9 @@ def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Tabl
             f"{suggest(unknown[0], [*needed, *columns.optional])}"
         )
     table = open_table(path)
-    mapping = with_ids(table, mapping)
+    mapping = with_answers(table, mapping) if kind == "completions" else with_ids(table, mapping)
+    if model is not None and "model" not in {*mapping, *table.columns}:
+        needed.remove("model")
     there = [name for name in columns.optional if name in mapping or name in table.columns]
     try:
         return table, {name: table.column(name, mapping) for name in [*needed, *there]}
@@ -110,7 +119,7 @@ def _refuse_duplicates(table: TableFile, kind: TableKind, theirs: Mapping[str, s
 
 
 def _records(
-    table: TableFile, kind: TableKind, theirs: Mapping[str, str]
+    table: TableFile, kind: TableKind, theirs: Mapping[str, str], model: str | None
 ) -> Iterator[Instruction | Completion | Rating]:
     labels = _COLUMNS[kind].labels
     cells = [table.label(column) if name in labels else table.text(column) for name, column in theirs.items()]
@@ -118,7 +127,7 @@ def _records(
     with closing(table.connection):
         result = table.execute(f"select {', '.join(cells)} from {{table}}")
         for number, row in enumerate(_rows(table, result), start=1):
-            record = _record(table, kind, number, dict(zip(theirs, row, strict=True)), theirs)
+            record = _record(table, kind, number, {"model": model, **dict(zip(theirs, row, strict=True))}, theirs)
             if record is not None:
                 made += 1
                 yield record

@@ -217,14 +217,14 @@ def test_a_battles_table_with_a_bad_winner_names_the_row(venire: Venire, tmp_pat
 def test_a_column_that_a_campaign_calls_otherwise_is_mapped_in_its_file(
     venire: Venire, write_campaign: Write, folder: Path
 ) -> None:
-    lines = (folder / "completions.jsonl").read_text(encoding="utf-8").replace('"model":', '"model_name":')
+    lines = (folder / "completions.jsonl").read_text(encoding="utf-8").replace('"model":', '"model_label":')
     (folder / "completions.jsonl").write_text(lines, encoding="utf-8")
     file = write_campaign()
     done = venire("plan", file)
-    refused(done, "completions.jsonl", "small.toml", "[data.map]", 'completions = { model = "model_name" }')
+    refused(done, "completions.jsonl", "small.toml", "[data.map]", 'completions = { model = "model_label" }')
     assert "--map" not in done.err
     mapped = file.read_text(encoding="utf-8").replace(
-        "[plan]", '[data.map]\ncompletions = { model = "model_name" }\n[plan]'
+        "[plan]", '[data.map]\ncompletions = { model = "model_label" }\n[plan]'
     )
     file.write_text(mapped, encoding="utf-8")
     assert venire("plan", file).code == 0

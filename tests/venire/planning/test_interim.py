@@ -85,7 +85,8 @@ def test_json_holds_all_that_a_look_says() -> None:
 def test_a_line_of_a_round_counts_in_words_and_says_why_no_width_is_known() -> None:
     one = InterimAnalysis(battles=1, verdicts=2, instructions=1, nano=400_000, open=1)
     assert format_interim(one, "plan", 1) == (
-        "round 1 (plan): 1 battle judged, no interval to stop by (fewer than 20 instructions), 1 pair open, $0.0004 spent"
+        "round 1 (plan): 1 battle judged, no interval to stop by (fewer than 20 instructions), 1 pair open, "
+        "$0.0004 spent"
     )
     many = InterimAnalysis(battles=1200, verdicts=2400, instructions=200, nano=10**9, half_width=24.6, open=2)
     assert (

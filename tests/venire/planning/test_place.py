@@ -130,6 +130,25 @@ def test_a_model_whose_elo_a_simulated_judge_needs_is_refused_before_anything_is
     assert "number of Elo points" in str(CliRunner().invoke(app, [*given, "--elo", "1e9"]).exception)
 
 
+@pytest.mark.parametrize(("columns", "model"), [(["prompt", "model", "response"], [NEW]), (["Prompt", "output"], [])])
+def test_completions_without_ids_are_those_of_the_instructions_of_the_same_text(
+    folder: Path, columns: list[str], model: list[str]
+) -> None:
+    write(folder / "texts.csv", columns, [[f" say i{n:02}\n", *model, f"answer {n}"] for n in range(30)])
+    found = place(folder, "--completions", str(folder / "texts.csv"), "--battles", "10")
+    assert found["battles"] == 10
+    write(folder / "other.csv", columns, [["say nothing", *model, "answer"]])
+    with pytest.raises(InputError, match="'say nothing', which is not in the store: nothing was imported"):
+        place(folder, "--completions", str(folder / "other.csv"), "--battles", "10")
+
+
+def test_a_limit_and_an_elo_that_are_missing_are_asked_for_at_once(folder: Path) -> None:
+    write(folder / "unknown.csv", ["prompt", "response"], [[f"say i{n:02}", f"answer {n}"] for n in range(30)])
+    given = ["place", "unknown", "--on", str(folder / "board.duckdb"), "--completions", str(folder / "unknown.csv")]
+    with pytest.raises(InputError, match=r"give --budget, --battles or --half-width; and the judges .* with --elo"):
+        CliRunner().invoke(app, given, catch_exceptions=False)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

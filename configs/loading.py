@@ -109,8 +109,9 @@ def campaign_of(path: Path, text: str) -> CampaignSettings:
 def store_of(path: Path) -> Path:
     """The store that a path names: itself, or that of a campaign file, or of the one campaign file in a folder.
 
-    Of several files in a folder, `campaign.toml` is meant, and never `pyproject.toml`. Raises InputError for a folder
-    where none can be chosen, and as `load_campaign` does.
+    Of several files in a folder, `campaign.toml` is meant, and never `pyproject.toml`; another one where that alone
+    has a store, such as a rehearsal before the first real run. Raises InputError for a folder where none can be chosen,
+    and as `load_campaign` does.
     """
     if path.is_dir():
         files = sorted(file for file in path.glob("*.toml") if file.name != "pyproject.toml")
@@ -118,7 +119,10 @@ def store_of(path: Path) -> Path:
         if not chosen:
             found = f"{len(files)} campaign files and none is campaign.toml" if files else "no campaign file"
             raise InputError(f"{path} is a folder with {found}: name a campaign file or a store in it")
-        return load_campaign(chosen[0]).store
+        store = load_campaign(chosen[0]).store
+        others = [] if store.exists() else [load_campaign(file).store for file in files if file != chosen[0]]
+        begun = [one for one in others if one.exists()]
+        return begun[0] if len(begun) == 1 else store
     return load_campaign(path).store if path.suffix == ".toml" else path
 
 

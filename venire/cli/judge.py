@@ -92,14 +92,21 @@ def judge(
         screen.print(plain(sentence))
     campaign = load_campaign(made.campaign)
     watching = observe(warning_printer(screen), notify=notify_target(notify, notify_command, environ, made.campaign))
-    with watching as observers, Session(campaign, amend="tables", spends=True) as session:
-        forecast = session.forecast()
-        if session.asks_more:
-            show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
-            read_secrets(session.campaign, session.campaign.judges, environ)  # before anybody agrees to the price
-        agree(session, yes=yes)
-        summary = run_shown(session, screen, Embedded(), observers, environ)
-        code, part = show_trouble(session, screen, summary), JudgedPart.of(session)
+    new, unasked = not campaign.store.exists(), False
+    try:
+        with watching as observers, Session(campaign, amend="tables", spends=True) as session:
+            unasked = new
+            forecast = session.forecast()
+            if session.asks_more:
+                show_short_plan(screen, session, forecast, plan_intervals(session, forecast))
+                read_secrets(session.campaign, session.campaign.judges, environ)  # before anybody agrees to the price
+            agree(session, yes=yes)
+            unasked = False
+            summary = run_shown(session, screen, Embedded(), observers, environ)
+            code, part = show_trouble(session, screen, summary), JudgedPart.of(session)
+    finally:
+        if unasked:  # an empty store would stand before that of a rehearsal
+            campaign.store.unlink(missing_ok=True)
     if code != INTERRUPTED:  # whoever stops a run wants to leave
         show_judged(screen, campaign, part, _again(answers, wanted, out))
     raise typer.Exit(code)

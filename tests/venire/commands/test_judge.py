@@ -167,6 +167,16 @@ def test_a_rehearsal_does_not_shrink_what_follows(
     assert "battles:  12, every pair on every prompt" in asked.err
 
 
+def test_who_declines_keeps_the_rehearsal_as_what_the_folder_names(
+    rehearse: Callable[..., Any], venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    assert rehearse(answers()).code == 0
+    assert venire("judge", "answers.csv", "--judge", "openai:gpt-4.1-mini").code == 2
+    assert [one.name for one in (tmp_path / "answers.venire").glob("*.duckdb")] == ["rehearsal.duckdb"]
+    assert venire("rate", "answers.venire").out == venire("rate", "answers.venire/rehearsal.toml").out != ""
+
+
 def test_equal_answers_are_not_asked_and_no_budget_is_blamed(rehearse: Callable[..., Any], tmp_path: Path) -> None:
     rows = [(prompt, model, "Hello." if prompt == PROMPTS[0] else text) for prompt, model, text in answers()]
     asked = rehearse(rows)

@@ -25,6 +25,7 @@ from venire.embedded import Embedded
 from venire.judges.providers.price_table import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
+from venire.placement.board import prepare
 from venire.placement.settings import PlaceSettings
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.design.placement import place_model
@@ -102,7 +103,9 @@ def place(store: Path, policy: str, model: str, given: argparse.Namespace) -> di
     )
     log = io.StringIO()
     with contextlib.redirect_stderr(log):
-        report, code = run_placement(console(stderr=True), settings, agree=lambda session: None, embedded=_JUDGES)
+        report, code = run_placement(
+            console(stderr=True), prepare(settings), agree=lambda session: None, embedded=_JUDGES
+        )
     assert report is not None, log.getvalue()
     assert code == 0, log.getvalue()
     return report.to_json()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import pytest
 from tests.venire.conftest import Done
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import InputError
+from venire.cli.options import notify_target
+from venire.configs.loading import load_campaign
 from venire.orchestrator.recording.ending import EXIT_CODES, Ending
 from venire.orchestrator.recording.events import Events
 from venire.telemetry import notify as module
@@ -35,8 +38,8 @@ class Hook(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, status: int, *, silent: bool) -> None:
-        self.status, self.silent = status, silent
+    def __init__(self, status: int, *, silent: bool, drips: int) -> None:
+        self.status, self.silent, self.drips = status, silent, drips
         self.documents: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.over = threading.Event()
@@ -56,6 +59,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.documents.append(json.loads(body))
         if self.server.silent:
             self.server.over.wait(30)
+        if len(self.server.documents) <= self.server.drips:
+            for byte in "HTTP/1.1 200 OK\r\nX-Slow: " + "x" * 1000:
+                if self.server.over.wait(0.02):
+                    break
+                with suppress(OSError):
+                    self.wfile.write(byte.encode())
+            return
         self.send_response(self.server.status)
         self.send_header("Location", "http://127.0.0.1:9/elsewhere")
         self.send_header("Content-Length", "0")
@@ -66,8 +76,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def hook(status: int = 200, *, silent: bool = False) -> Iterator[Hook]:
-    with Hook(status, silent=silent) as server:
+def hook(status: int = 200, *, silent: bool = False, drips: int = 0) -> Iterator[Hook]:
+    """A webhook; to the first `drips` documents its answer comes byte by byte, and never to its end."""
+    with Hook(status, silent=silent, drips=drips) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server
@@ -129,9 +140,28 @@ def test_a_name_calls_nobody_in_a_chat() -> None:
 def test_a_server_that_fails_is_said_once_without_its_token(status: int, silent: bool, why: str, quick: None) -> None:
     with hook(status, silent=silent) as server:
         (sentence,) = tell(NotifyTarget(server.url))
-    assert why in sentence
+    assert f"at the address of --notify: {why}" in sentence
     assert TOKEN not in sentence
     assert len(server.paths) == 4, "twice for the first, once for each of the others"
+
+
+def test_an_answer_that_drips_keeps_no_later_message_from_a_server_that_recovers(quick: None) -> None:
+    with hook(drips=2) as server:
+        (sentence,) = tell(NotifyTarget(server.url))
+    assert "no answer within 0.1 s" in sentence
+    assert [one["event"] for one in server.documents] == ["budget", "budget", "lane closed", "ended"]
+
+
+def test_a_host_that_is_the_secret_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quick: None) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ssl.SSLCertVerificationError(1, f"certificate is not valid for '{TOKEN}.invalid'")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    target = NotifyTarget.of(None, None, {"VENIRE_NOTIFY": f"http://{TOKEN}.invalid/x"}, tmp_path / "c.toml")
+    assert target is not None
+    (sentence,) = tell(target)
+    assert "at the address of VENIRE_NOTIFY: " in sentence
+    assert TOKEN not in sentence
 
 
 def test_a_server_that_is_not_there_is_said_once(quick: None) -> None:
@@ -162,6 +192,24 @@ def test_a_command_has_the_document_and_no_shell_reads_what_a_model_said(tmp_pat
     assert json.loads(end)["exit_code"] == 0
     assert leader == "$(touch hacked); `touch hacked`"
     assert not (tmp_path / "hacked").exists()
+
+
+def test_a_command_has_no_key_of_the_campaign(
+    write_campaign: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    code = "import json, os, sys; open(sys.argv[1], 'w').write(json.dumps(dict(os.environ)))"
+    contestant = '\n[[contestant]]\nmodel = "openai/writer"\nkey_variable = "KEY_OF_A_WRITER"\n'
+    contestant += 'base_url = "https://api.example.com/v1"\nprice = { input = 1.0, output = 4.0 }\n'
+    path = write_campaign(instructions=1, more=contestant)
+    monkeypatch.setenv("KEY_OF_A_WRITER", TOKEN)
+    monkeypatch.setenv("CHANNEL", "alerts")
+    command = shlex.join([sys.executable, "-c", code, str(out)])
+    target = notify_target(None, command, {}, path, load_campaign(path))
+    assert target is not None
+    assert tell(target) == []
+    assert TOKEN not in out.read_text()
+    assert json.loads(out.read_text())["CHANNEL"] == "alerts"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +278,8 @@ def test_a_run_notifies_of_its_end_and_its_token_is_nowhere(
     budget, end = server.documents
     assert budget["percent"] == 100
     assert "the budget of 60 calls is reached" in budget["why"]
+    assert budget["why"] in budget["text"]
+    assert "is spent" not in budget["text"], "of money nothing may be spent"
     assert (end["ending"], end["exit_code"]) == ("budget reached", 3)
     assert end["leader"]
     for text in (done.out, done.err, again.out, again.err, log.read_text(encoding="utf-8")):

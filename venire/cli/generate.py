@@ -89,8 +89,9 @@ def _ask(
     from venire.telemetry import observe
 
     environ, guard = environment(start.env_file), page_guard(start.serve)
-    campaign = writers(load_campaign(file))
-    target = notify_target(start.notify, start.notify_command, environ, file)
+    whole = load_campaign(file)
+    campaign = writers(whole)
+    target = notify_target(start.notify, start.notify_command, environ, file, whole)
     watching = observe(warning_printer(console(stderr=True)), lines=start.events, notify=target)
     with watching as observers, Session(campaign, amend=start.amend, spends=True, options=again(context)) as session:
         embedded = Embedded(start.speed)

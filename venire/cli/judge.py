@@ -91,7 +91,8 @@ def judge(
     for sentence in made.changes:
         screen.print(plain(sentence))
     campaign = load_campaign(made.campaign)
-    watching = observe(warning_printer(screen), notify=notify_target(notify, notify_command, environ, made.campaign))
+    target = notify_target(notify, notify_command, environ, made.campaign, campaign)
+    watching = observe(warning_printer(screen), notify=target)
     new, unasked = not campaign.store.exists(), False
     try:
         with watching as observers, Session(campaign, amend="tables", spends=True) as session:

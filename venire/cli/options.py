@@ -17,6 +17,7 @@ import typer
 from venire.arena.errors import InputError
 
 if TYPE_CHECKING:
+    from venire.arena.campaigns import CampaignSettings
     from venire.live.guard import Guard
     from venire.session import Session
     from venire.telemetry.notify import NotifyTarget
@@ -114,12 +115,14 @@ NotifyCommand = Annotated[
 
 
 def notify_target(
-    notify: str | None, command: str | None, environ: Mapping[str, str] | None, file: Path
+    notify: str | None, command: str | None, environ: Mapping[str, str] | None, file: Path, campaign: CampaignSettings
 ) -> NotifyTarget | None:
     """Who is notified of a run of a campaign file; None: nobody. Raises InputError as `NotifyTarget.of` does."""
     from venire.telemetry.notify import NotifyTarget
 
-    return NotifyTarget.of(notify, command, environ, file)
+    asked = (*campaign.judges, *campaign.contestants, *campaign.editors)
+    keys = {name for one in asked for route in one.lane.routes if (name := route.key_variable) is not None}
+    return NotifyTarget.of(notify, command, environ, file, keys)
 
 
 def environment(env_file: Path | None) -> Mapping[str, str] | None:

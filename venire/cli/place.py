@@ -96,6 +96,7 @@ def place(
 
     from venire.cli.options import agree, environment, notify_target, page_guard, write_json
     from venire.orchestrator.recording.ending import EXIT_CODES, Ending
+    from venire.placement.board import prepare
     from venire.placement.settings import PlaceSettings
     from venire.render.place import run_placement
     from venire.render.screen import console, warning_printer
@@ -103,17 +104,19 @@ def place(
     from venire.telemetry import observe
 
     screen, environ = console(stderr=True), environment(env_file)
-    target = notify_target(notify, notify_command, environ, on)
-    with observe(warning_printer(screen), notify=target) as observers, command_words(judges="--judge"):
-        found, code = run_placement(
-            screen,
-            PlaceSettings.of(model, on, **vars(placing)),
-            agree=partial(agree, yes=yes),
-            retry_failed=retry_failed,
-            environ=environ,
-            observers=observers,
-            guard=page_guard(serve),
-        )
+    with command_words(judges="--judge"):
+        prepared = prepare(PlaceSettings.of(model, on, **vars(placing)))
+        target = notify_target(notify, notify_command, environ, on, prepared.campaign)
+        with observe(warning_printer(screen), notify=target) as observers:
+            found, code = run_placement(
+                screen,
+                prepared,
+                agree=partial(agree, yes=yes),
+                retry_failed=retry_failed,
+                environ=environ,
+                observers=observers,
+                guard=page_guard(serve),
+            )
     if as_json and found is not None:
         write_json(found.to_json())
     elif as_json and code != EXIT_CODES[Ending.INTERRUPTED]:

@@ -133,7 +133,7 @@ def run(
     warn = warning_printer(console(stderr=True))
     environ, guard = environment(start.env_file), page_guard(start.serve)
     campaign = in_batches(load_campaign(file), batches.batch)
-    target = notify_target(start.notify, start.notify_command, environ, file)
+    target = notify_target(start.notify, start.notify_command, environ, file, campaign)
     polling = Polling(seconds_of(batches.poll, "--poll"), detach=batches.detach)
     if take and shard is None:
         raise InputError("--take is for one of several shards: give --shard too, such as --shard 3/8 --take 5/8")

@@ -12,10 +12,9 @@ from venire.arena.wording import money, plain
 from venire.embedded import Embedded
 from venire.orchestrator.recording.ending import EXIT_CODES, Ending
 from venire.orchestrator.recording.events import Observer
-from venire.placement.board import PreparedPlacement, prepare
+from venire.placement.board import PreparedPlacement
 from venire.placement.report import PlacementReport, place_result
 from venire.placement.run import PlacementForecast, forecast_placement, placement_session
-from venire.placement.settings import PlaceSettings
 from venire.prices import price_warnings
 from venire.render.outcome import run_shown
 from venire.session import Session
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 def run_placement(
     screen: Console,
-    settings: PlaceSettings,
+    prepared: PreparedPlacement,
     *,
     agree: Callable[[Session], None],
     retry_failed: bool = False,
@@ -39,7 +38,7 @@ def run_placement(
 
     `agree` asks whether to spend, and raises where nobody wants to. Raises InputError and StoreError.
     """
-    prepared = prepare(settings)
+    settings = prepared.settings
     with placement_session(prepared) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")

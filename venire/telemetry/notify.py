@@ -12,9 +12,10 @@ import queue
 import shlex
 import shutil
 import signal
+import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -52,24 +53,34 @@ class NotifyTarget(SecretHolder):
 
     url: str | None = field(default=None, repr=False)
     command: tuple[str, ...] = field(default=(), repr=False)
+    option: str = "--notify"
+    """What gave the URL, in place of which it is named: its host may be the secret too."""
+    withheld: frozenset[str] = frozenset()
+    """Variables of this process that the command has not."""
 
     @classmethod
     def of(
-        cls, url: str | None, command: str | None, environ: Mapping[str, str] | None, campaign: Path
+        cls,
+        url: str | None,
+        command: str | None,
+        environ: Mapping[str, str] | None,
+        campaign: Path,
+        withheld: Collection[str] = (),
     ) -> NotifyTarget | None:
         """From the options `--notify` and `--notify-command`; None where nobody is to be notified.
 
         A URL may be `env:NAME`: a variable of `environ` (None: this process's), or of `.env` beside the campaign file.
         Raises InputError, which never shows the URL.
         """
-        words = () if command is None else _words(command)
+        words, option = () if command is None else _words(command), "--notify"
         if url is None:
+            option = NOTIFY_VARIABLE
             url = environment(environ).get(NOTIFY_VARIABLE, "").strip() or None
         elif url.startswith(_FROM_VARIABLE):
             url = _variable(url.removeprefix(_FROM_VARIABLE), environment(environ), campaign.parent / ".env")
         if url is not None:
             _refuse_bad(url)
-        return cls(url, words) if url or words else None
+        return cls(url, words, option, frozenset(withheld)) if url or words else None
 
 
 def _words(command: str) -> tuple[str, ...]:
@@ -138,7 +149,7 @@ class Notifier:
         self._waiting.put(None)
         self._thread.join(_CLOSING_SECONDS)
         if self._thread.is_alive():
-            self._report(f"no answer within {_CLOSING_SECONDS:g} s")
+            self._report(f"at the end of the run: no answer within {_CLOSING_SECONDS:g} s")
             self._end_command()
 
     # what is notified
@@ -207,7 +218,8 @@ class Notifier:
     def _sentence(self, document: Mapping[str, Any]) -> str:
         limit = "" if self._budget is None else f" of {money(self._budget)}"
         what = {
-            "budget": f"{document['percent']} % of the budget is spent" + _because(document["why"]),
+            # a limit may not cover the next call long before all of it is spent: then the reason says so
+            "budget": document["why"] or f"{document['percent']} % of the budget is spent",
             "lane closed": f"lane {document['lane']} takes no more calls" + _because(document["why"]),
             "ended": f"ended ({document['ending']})",
         }[document["event"]]
@@ -236,10 +248,11 @@ class Notifier:
                 threading.Event().wait(_RETRY_SECONDS)
             if (why := _posted(url, body)) is None:
                 return
-        self._report(f"at {urlsplit(url).hostname}: {why}")
+        self._report(f"at the address of {self._target.option}: {why}")
 
     def _command(self, words: tuple[str, ...], body: bytes, document: Mapping[str, Any]) -> None:
-        variables = {f"VENIRE_{name.upper()}": _variable_text(value) for name, value in document.items()}
+        variables = {name: value for name, value in os.environ.items() if name not in self._target.withheld}
+        variables |= {f"VENIRE_{name.upper()}": _variable_text(value) for name, value in document.items()}
         try:
             process = self._process = subprocess.Popen(
                 words,
@@ -247,7 +260,7 @@ class Notifier:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C of the terminal is for the run
-                env=os.environ | variables,
+                env=variables,
             )
         except OSError as error:
             self._report(f"by the command: {error.strerror or type(error).__name__}")
@@ -301,7 +314,21 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def _posted(url: str, body: bytes) -> str | None:
-    """Send a document; None, or in words that hold nothing of the URL why it did not arrive."""
+    """Send a document; None, or in words that hold nothing of the URL why it did not arrive.
+
+    It is sent on a thread of its own, since the time limit of a socket holds for each part of an answer alone, and for
+    the look-up of a name not at all.
+    """
+    answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    threading.Thread(target=lambda: answers.put(_answer(url, body)), name="venire-post", daemon=True).start()
+    try:
+        return answers.get(timeout=_ANSWER_SECONDS)
+    except queue.Empty:
+        return f"no answer within {_ANSWER_SECONDS:g} s"
+
+
+def _answer(url: str, body: bytes) -> str | None:
+    """What `_posted` says, however slowly an answer drips."""
     request = Request(url, body, {"Content-Type": "application/json", "User-Agent": "venire"}, method="POST")
     try:
         with build_opener(_NoRedirects).open(request, timeout=_ANSWER_SECONDS):
@@ -309,15 +336,13 @@ def _posted(url: str, body: bytes) -> str | None:
     except HTTPError as error:
         with error:
             return f"it answered {error.code}"
-    except TimeoutError:
-        return f"no answer within {_ANSWER_SECONDS:g} s"
-    except URLError as error:
-        reason = error.reason
+    except (OSError, HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
         if isinstance(reason, TimeoutError):
             return f"no answer within {_ANSWER_SECONDS:g} s"
+        if isinstance(reason, ssl.SSLError):  # whose text may name the host
+            return type(reason).__name__
         return (isinstance(reason, OSError) and reason.strerror) or type(reason).__name__
-    except (OSError, HTTPException, ValueError) as error:
-        return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def _at(event: Event) -> dict[str, str]:

@@ -92,7 +92,7 @@ def prepare(
     if answers.all_equal:
         raise InputError(
             f"{made_from}: the answers to each prompt are the same text, and nothing can be compared: check which "
-            f"column was read as the answers, and name the right one ({setting_of('mapping', 'completion', 'COLUMN')})"
+            f"column was read as the answers, and name the right one ({setting_of('mapping', 'response', 'COLUMN')})"
         )
     path = folder / ("rehearsal.toml" if rehearsal else "campaign.toml")
     before = _tables_before(folder)
@@ -175,6 +175,8 @@ def _amended(path: Path, text: str, wishes: JudgingWishes, battles: int) -> tupl
         if any(one.model == judge.model for one in known):  # asked by another protocol as well
             keys["name"] = f"{judge.model} {judge.protocol}"
         text = f"{text.rstrip()}\n\n[[judge]]\n" + "".join(f"{key} = {toml_value(keys[key])}\n" for key in keys)
+        if not _is_priced(judge):
+            text += "# price = { input = 1.0, output = 4.0 }  # US dollars per million tokens: put in its own\n"
         changes.append(f"judge {name} is new")
     return text, changes if path.exists() else []
 
@@ -218,7 +220,7 @@ def _judge(name: str, protocol: str | None) -> Judge:
 
 def _refuse_unpriced(name: str, judge: Judge, made_from: str) -> None:
     """Raises InputError for a judge whose price is not known: it may be mistyped."""
-    if judge.free or judge.model.startswith(_SIMULATED) or find_price(judge.model, judge.base_url) is not None:
+    if _is_priced(judge):
         return
     there = known_models()
     near = difflib.get_close_matches(name.replace("/", ":", 1), there, n=1, cutoff=0.75)
@@ -227,8 +229,13 @@ def _refuse_unpriced(name: str, judge: Judge, made_from: str) -> None:
     raise InputError(
         f"--judge {name}: no price of this model is known: {said}`venire prices WORD` searches, and "
         f"`venire init FOLDER --from {table} --judge {name}` writes a campaign file in which to give it one, "
-        "price = { input = DOLLARS, output = DOLLARS } per million tokens, and which `venire run` runs"
+        "in the line below it, and which `venire run` runs"
     )
+
+
+def _is_priced(judge: Judge) -> bool:
+    free = judge.free or judge.model.startswith(_SIMULATED)
+    return free or find_price(judge.model, judge.base_url) is not None
 
 
 def _with_models(text: str, models: Sequence[str]) -> str:

@@ -37,8 +37,17 @@ from venire.storage.transfer.formats.texts import (
     turns_of,
 )
 
-_OURS = ("instruction", "model", "completion", "instruction_id", "category", "reference")
-"""Those that a mapping may name."""
+_OURS = {
+    "instruction": "prompt",
+    "model": "model",
+    "completion": "response",
+    "instruction_id": "id",
+    "category": "category",
+    "reference": "reference",
+}
+"""Those that a mapping may name, by any name of `ANSWER_COLUMNS`, and what messages call them."""
+_ROW = ("instruction", "model", "completion")
+"""What each row of a long table has."""
 
 _ASIDE = re.compile(
     r"(unnamed.*|index|row|no|#|split|source|dataset|lang(uage)?|tags?|notes?|comments?|winner|preference|label|score"
@@ -95,15 +104,13 @@ class _Answer:
 def read_answers(sources: Sequence[TableSource], mapping: Mapping[str, str] = {}) -> AnswerTable:
     """The prompts and answers of a table, or of several that belong together.
 
-    `mapping` is from our column names to the table's: instruction, model, completion, instruction_id, category and
-    reference. A prompt without an id is named by its first words and a digest, so that it keeps its name where rows are
-    added. Raises InputError that names file and row, with what to do: for columns that cannot be told, answers of fewer
-    than two models, a prompt with two answers of one model, and models that have no prompt in common.
+    `mapping` is from our column names to the table's: prompt, model, response, id, category and reference, or what
+    tables usually call these. A prompt without an id is named by its first words and a digest, so that it keeps its
+    name where rows are added. Raises InputError that names file and row, with what to do: for columns that cannot be
+    told, answers of fewer than two models, a prompt with two answers of one model, and models that have no prompt in
+    common.
     """
-    if unknown := sorted(mapping.keys() - {*_OURS}):
-        raise InputError(
-            f'{setting("mapping")} names "{unknown[0]}", which is no column of ours; those are {", ".join(_OURS)}'
-        )
+    mapping = _in_our_names(mapping)
     notes: list[str] = []
     named = None if mapping else next(filter(None, map(form_of, sources)), None)
     if named is not None:
@@ -111,6 +118,23 @@ def read_answers(sources: Sequence[TableSource], mapping: Mapping[str, str] = {}
     else:
         found = [one for source in sources for one in _of_table(source, mapping, notes, several=len(sources) > 1)]
     return _checked(", ".join(map(str, sources[:3])), found, notes)
+
+
+def _in_our_names(mapping: Mapping[str, str]) -> dict[str, str]:
+    """A mapping by our names of columns. Raises InputError for a name that is none, or a second one of a column."""
+    found: dict[str, str] = {}
+    for name, theirs in mapping.items():
+        ours = next((ours for ours in _OURS if name.lower() in (ours, *ANSWER_COLUMNS[ours])), None)
+        if ours is None:
+            raise InputError(
+                f'{setting("mapping")} names "{name}", which is no column of ours; those are '
+                f"{', '.join(_OURS.values())}"
+            )
+        if found.setdefault(ours, theirs) != theirs:
+            raise InputError(
+                f'{setting("mapping")} names the column {_OURS[ours]} twice: "{found[ours]}" and "{theirs}"'
+            )
+    return found
 
 
 def _of_format(paths: Sequence[Path], form: Format, notes: list[str]) -> Iterator[_Answer]:
@@ -165,32 +189,43 @@ def _rows(table: TableFile, mapping: Mapping[str, str], notes: list[str], *, sev
     if columns.get("input") == columns.get("instruction"):
         columns.pop("input", None)
     if "instruction" not in columns and "messages" not in columns:
-        raise _unclear(table, "instruction", mapping)
+        raise _unclear(table, columns)
     taken = {name for ours, name in columns.items() if ours not in ("completion", "gathered", "messages")}
     others = [name for name in table.columns if name not in taken and not table.nested(name)]
     wide = [name for name in others if not _ASIDE.fullmatch(name) or name in mapping.values()]
     split = "instruction" in columns and "completion" in columns
     if "gathered" in columns and table.nested(columns["gathered"]):
         yield from _gathered(table, columns)
-    elif ("messages" in columns and not split) or (split and ("model" in columns or several or len(wide) == 1)):
+    elif ("messages" in columns and not split) or (
+        split and ("model" in columns or "completion" in mapping or several or len(wide) == 1)
+    ):
         yield from _long(table, columns, several)
+    elif mapping.keys() & {"model", "completion"}:  # whoever names one of them has rows of them
+        raise _unclear(table, columns)
     else:
         columns.pop("model", None)
         yield from _wide(table, columns, wide, mapping, notes)
 
 
-def _unclear(table: TableFile, ours: str, mapping: Mapping[str, str]) -> InputError:
+def _unclear(table: TableFile, columns: Mapping[str, str]) -> InputError:
+    """The error of a table in which only these columns are known, ours by theirs."""
     if {"model_a", "model_b", "winner"} <= table.columns.keys():
         return InputError(
             f"{table.path}: holds verdicts and no answers to judge: `venire rate {table.path}` makes a board of them"
         )
-    missing = table.missing(ours, mapping)
+    missing = [ours for ours in _ROW if ours not in columns]
+    rest = [name for name in table.columns if name not in columns.values()]
+    hints = rest if len(rest) == len(missing) else [table.missing(ours, {}).hint for ours in missing]
+    (ours, hint), *more = [(_OURS[ours], hint) for ours, hint in zip(missing, hints, strict=True)]
+    names = " and no ".join(f'"{_OURS[ours]}"' for ours in missing)
+    header = "; the first row is read as the header: where it is none, put prompt,model,response above it"
     return MissingColumnError(
-        f"{missing.sentence}. A table of answers has prompt, model and response in each row, or a prompt and a column "
-        "of answers for each model",
-        ours,
-        missing.hint,
-        setting_of("mapping", ours, missing.hint),
+        f"{table.path}: no column {names}; columns found: {table.listed}. A table of answers has prompt, model and "
+        "response in each row, or a prompt and a column of answers for each model"
+        + (header if table.delimited and not columns else ""),
+        missing[0],
+        hint,
+        setting_of("mapping", ours, hint, *more),
     )
 
 
@@ -230,6 +265,11 @@ def _long(table: TableFile, columns: Mapping[str, str], several: bool) -> Iterat
     there = list(dict.fromkeys(columns.values()))
     labels = [columns[ours] for ours in ("model", "instruction_id") if ours in columns]
     if "model" not in columns and not several:
+        if columns.get("completion", "").lower() in ANSWER_COLUMNS["model"]:
+            raise InputError(
+                f'{table.path}: "{columns["completion"]}" was named as the answers, and no other column says whose '
+                f"they are: name the column of answers ({setting_of('mapping', 'response', 'COLUMN')})"
+            )
         raise InputError(
             f"{table.path}: no column says whose the answers are: add a column model, name the one that says it "
             f"({setting_of('mapping', 'model', 'COLUMN')}), or give a file for each model, named after it"
@@ -284,15 +324,18 @@ def _wide(
     if len(models) - len(numbers) >= 2:  # else its answers are numbers
         models = [name for name in models if name not in numbers]
     if not models:
-        raise _unclear(table, "completion", mapping)
+        raise _unclear(table, columns)
+    reference, numeric = columns.get("reference"), [name for name in numbers if name not in models]
     aside = [name for name in table.columns if name not in (*models, *columns.values())]
     aside += [
         columns[ours] for ours in ("messages", "gathered", "completion") if columns.get(ours, "") not in ("", *models)
     ]
     notes.append(
-        f"{table.path}: each column is a model's answers: {few(models, 8)}"
+        f"{table.path}: {f'reference answers: {reference}; ' if reference else ''}models: {few(models, 8)}"
         + (f"; left aside: {few(aside, 8)}" if aside else "")
-        + f" (a column of reference answers: {setting_of('mapping', 'reference', 'COLUMN')})"
+        + (f", for its numbers: if {few(numeric, 8)} is a model, write one answer a row" if numeric else "")
+        + ". A column that is no model: leave it out of the table"
+        + ("" if reference else f"; one of reference answers: {setting_of('mapping', 'reference', 'COLUMN')}")
     )
     about = [columns[ours] for ours in (*_OURS, "input") if ours in columns and ours not in ("model", "completion")]
     for row in _cells(table, dict.fromkeys([*about, *models]), [columns.get("instruction_id", "")]):

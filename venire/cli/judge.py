@@ -70,7 +70,7 @@ def judge(
     Examples:
       venire judge answers.csv --judge simulated
       venire judge answers.csv --judge openai:gpt-4.1-mini --judge anthropic:claude-haiku-4-5 --budget 2
-      venire judge "answers/*.jsonl" --judge openai:gpt-4.1-mini --map completion=text
+      venire judge "answers/*.jsonl" --judge openai:gpt-4.1-mini --map response=text
       curl -fsSL https://example.org/answers.csv | venire judge - --judge simulated --yes
     """
     from venire.arena.wording import plain

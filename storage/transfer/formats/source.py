@@ -140,13 +140,20 @@ class TableFile:
     def missing(self, ours: str, mapping: Mapping[str, str]) -> MissingColumnError:
         """The error of a file without such a column: the columns found, and the nearest of them."""
         theirs = mapping.get(ours, ours)
-        found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
-        if isinstance(self.path, Path) and self.delimited and len(self.columns) == 1:
-            found += " (cells are separated by commas, tabs, semicolons or bars)"
         likely = [name for name in self.columns if _may_be(ours, name)]
         hint = nearest(theirs, likely) or nearest(ours, likely) or "COLUMN"
         remedy = setting_of("mapping", ours, hint)
-        return MissingColumnError(f'{self.path}: no column "{theirs}"; columns found: {found}', ours, hint, remedy)
+        return MissingColumnError(
+            f'{self.path}: no column "{theirs}"; columns found: {self.listed}', ours, hint, remedy
+        )
+
+    @property
+    def listed(self) -> str:
+        """The columns found, in a message."""
+        found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
+        if isinstance(self.path, Path) and self.delimited and len(self.columns) == 1:
+            found += " (cells are separated by commas, tabs, semicolons or bars)"
+        return found
 
     def respelt(self, ours: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
         """The mapping, with those of our columns that the file writes as `Judge` or `Instruction ID`.
@@ -348,6 +355,8 @@ def _header(path: Path, file: Path, delimiter: str, compression: str) -> tuple[s
         raise not_utf8(path) from None
     except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InputError(f"{path}: the header cannot be read: {error}") from None
+    if not line:
+        raise InputError(f"{path}: the file is empty; a header and rows are needed")
     if not records or not records[0]:
         raise InputError(f"{path}: the first line is empty; a header and rows are needed")
     return line, records[0], delimiter

@@ -316,7 +316,7 @@ def test_an_empty_table_is_refused(write: Write, name: str, text: str) -> None:
 def test_an_empty_parquet_and_an_empty_text_are_refused(write: Write, tmp_path: Path) -> None:
     path = parquet(tmp_path / "e.parquet", "select 'm' as model, 1 as elo where false")
     assert "the table has no rows" in refusal(path, "elo")
-    assert "the first line is empty" in refusal(write("e.csv", ""), "elo")
+    assert "the file is empty" in refusal(write("e.csv", ""), "elo")
 
 
 @pytest.mark.parametrize(

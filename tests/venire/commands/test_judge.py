@@ -136,7 +136,7 @@ def test_a_table_comes_to_a_rehearsed_leaderboard_by_one_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     table = write(kind, tmp_path, monkeypatch)
-    german = ["instruction=Frage", "model=Modell", "completion=Antwort"] if kind == "semicolons" else []
+    german = ["prompt=Frage", "model=Modell", "response=Antwort"] if kind == "semicolons" else []
     done = venire("judge", table, "--judge", "simulated", "--yes", *(f"--map={pair}" for pair in german))
     assert done.code == 0, done.err
     assert " leads with " in done.out
@@ -310,6 +310,8 @@ def test_init_writes_what_judge_does_and_run_runs_it(
     assert venire("judge", table, "--judge", "simulated", "--yes").code == 0
     for name in ("rehearsal.toml", "instructions.csv", "completions.csv"):
         assert (tmp_path / "mine" / name).read_bytes() == (tmp_path / "answers.venire" / name).read_bytes()
+    assert venire("init", "dear", "--from", table, "--judge", "openrouter:some/new-model").code == 0
+    assert "\n# price = { input = 1.0, output = 4.0 }" in (tmp_path / "dear" / "campaign.toml").read_text("utf-8")
     again = venire("init", "mine", "--from", table)
     assert again.code == 2
     assert "rehearsal.toml is there already" in again.err
@@ -323,9 +325,15 @@ BAD: dict[str, tuple[str, str, str]] = {
     "no prompt": ("a.csv", "prompt,model,response\np,a,x\n,b,y\n", 'row 2: "prompt" is empty'),
     "no answer": ("a.csv", "prompt,a,b\np,,\n", "holds no answer"),
     "no rows": ("a.csv", "prompt,model,response\n", "the table has no rows"),
-    "nothing": ("a.csv", "", "a header and rows are needed"),
+    "nothing": ("a.csv", "", "the file is empty; a header and rows are needed"),
     "verdicts": ("a.csv", "model_a,model_b,winner\na,b,model_a\n", "venire rate a.csv"),
-    "other columns": ("a.csv", "foo,bar\n1,2\n", "--map instruction=COLUMN"),
+    "other columns": ("a.csv", "foo,bar\n1,2\n", "--map prompt=COLUMN"),
+    "other words": (
+        "a.csv",
+        "Frage,KI,Antwort 1\nf,a,x\n",
+        "--map prompt=Frage --map model=KI --map 'response=Antwort 1'",
+    ),
+    "no header": ("a.csv", "f,a,x\nf,b,y\n", "put prompt,model,response above it"),
     "no JSON": ("a.jsonl", '{"prompt": "p"}\n{oops\n', "line 2: no JSON"),
     "no table": ("a.xml", "<a/>", "accepted: .parquet, .csv"),
 }
@@ -357,7 +365,7 @@ def test_a_table_that_cannot_be_judged_is_a_sentence_with_a_remedy(
         (["a.csv", "--budget", "much"], "such as 2 or 0.50"),
         (["a.csv", "--budget", "nan"], "such as 2 or 0.50"),
         (["a.csv", "--budget", "sNaN"], "such as 2 or 0.50"),
-        (["a.csv", "--map", "prompt=x"], "instruction, model, completion"),
+        (["a.csv", "--map", "prommt=x"], "prompt, model, response"),
     ],
 )
 def test_words_that_cannot_be_meant_are_a_sentence(
@@ -369,6 +377,39 @@ def test_words_that_cannot_be_meant_are_a_sentence(
     assert done.code == 2
     assert re.search(said, done.err), done.err
     assert not list(tmp_path.glob("*.venire"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--map", "model=KI"], "--map prompt=Frage --map response=Antwort"),
+        (["--map", "prompt=Frage", "--map", "response=KI"], "no column says whose the answers are"),
+        (["--map", "prompt=Frage", "--map", "question=KI"], 'names the column prompt twice: "Frage" and "KI"'),
+    ],
+)
+def test_a_mapping_is_never_read_as_a_column_for_each_model(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("Frage,KI,Antwort\nf,a,x\nf,b,y\n", encoding="utf-8")
+    done = venire("judge", "a.csv", "--judge", "simulated", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_wide_table_says_which_columns_were_read_as_what(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "prompt,expected,author,gpt,claude\np,e,z,1,y\nq,e,zz,2,yy\n"
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    said = venire("judge", "a.csv", "--judge", "simulated").err.replace("\n", " ")
+    assert (
+        "reference answers: expected; models: author, claude; left aside: gpt, for its numbers: if gpt is a model"
+        in said
+    )
+    assert "leave it out of the table" in said
+    assert "--map reference" not in said
 
 
 @pytest.mark.parametrize(

@@ -434,7 +434,6 @@ def test_a_judge_that_is_mistyped_is_a_sentence_and_leaves_nothing(
     "words",
     [
         ["rate", "answers.csv"],
-        ["import", "table", "answers.csv", "--kind", "completions", "--store", "s.duckdb"],
         ["import", "table", "answers.csv", "--kind", "instructions", "--map=instruction_id=prompt",
          "--map=instruction=prompt", "--store", "s.duckdb"],
     ],

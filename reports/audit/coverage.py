@@ -145,6 +145,8 @@ def check_instructions(case: Case) -> CheckResult:
     if data.cluster is None:
         says = "rows are not known to share instructions: errors take each for independent, and are too small if not"
         return CheckResult(None, None, says)
+    if not len(data):
+        raise InputError("there is no judgment that could be read")
     there = np.bincount(data.cluster)
     there = there[there > 0]
     units, models = len(there), len(data.models)
@@ -287,7 +289,8 @@ def check_unparsed(case: Case) -> CheckResult:
         "judges_p": found.judges_p,
         "judges": [_unparsed_row(row) for row in found.judges[:_MAX_SHOWN]],
     }
-    return CheckResult(worst.lo > UNREAD, worst.share, says, details)
+    # where nothing at all was read, few verdicts are no excuse
+    return CheckResult(worst.lo > UNREAD or found.share == 1.0, worst.share, says, details)
 
 
 @check(

@@ -99,7 +99,7 @@ def cost_text(cost: Mapping[str, Any] | None, origin: str | None) -> str:
         free = "of simulated judges, which cost nothing" if origin == "simulated" else "without any cost on record"
         return f"for {counted(cost['calls'], 'call')} {free}"
     reserved = cost["reserved_nano"]
-    beside = f", of which {money(reserved)} is an upper bound for calls without a price" if reserved else ""
+    beside = f", of which {money(reserved)} is reserved for calls without a known cost" if reserved else ""
     return f"for {money(cost['nano'])} in {counted(cost['calls'], 'call')}{beside}"
 
 
@@ -150,8 +150,11 @@ def answer(document: Mapping[str, Any], *, so_far: bool = False) -> Answer:
     )
     origin = ORIGINS.get(board["verdicts"] or "", "the origin of the verdicts is not known")
     now = " so far" if so_far else ""
-    if not rows:
-        reason = board["diagnostics"].get("reason") or "there is no judgment that could be read"
+    reason = board["diagnostics"].get("reason")
+    if not rows or (reason and rows[0].get("accuracy") is None):
+        if counts["verdicts"] and not counts["read"]:
+            return Answer(None, [], f"Nobody leads{now}: no verdict could be read", basis, origin)
+        reason = reason or "there is no judgment that could be read"
         return Answer(None, [], f"No model can be rated{now}", basis, origin, reason)
     first = {**rows[0], "model": short(rows[0]["model"])}
     beside = [one for one in rows[1:] if one.get("group") == first.get("group")]

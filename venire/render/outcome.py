@@ -110,6 +110,7 @@ def show_trouble(session: Session, screen: Console, summary: CampaignSummary) ->
     """What but its budget kept a run from its end; returns the exit code."""
     if not summary.statistics.calls and not summary.statistics.answered:
         screen.print("nothing was asked in this run")
+    _show_set_aside(screen, session)
     if summary.ending not in (Ending.COMPLETE, Ending.BUDGET):
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]

@@ -107,6 +107,12 @@ def test_too_few_instructions_a_torn_board_and_a_plan_half_done_worry(draw: Draw
     assert "complete" in worries(half)
 
 
+def test_where_nothing_was_read_only_that_worries(draw: Draw, case: MakeCase) -> None:
+    battles = draw(1, models=3, instructions=4)
+    unread = replace(battles, status=np.full_like(battles.status, Status.UNREADABLE))
+    assert worries(audit(case(unread), checks=OF_DATA)) == {"unread"}
+
+
 def test_a_model_with_few_battles_is_a_hole_in_the_coverage(draw: Draw, case: MakeCase) -> None:
     battles = draw(1, models=6, instructions=80, share=0.5)
     rng = np.random.default_rng(0)

@@ -14,6 +14,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from venire.configs.loading import load_campaign
+from venire.embedded import answer_key
+from venire.simulation.faults import Faults
+from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.transfer.formats import files
 
 Venire = Callable[..., Any]
@@ -286,6 +290,24 @@ def test_what_is_spent_is_raised_by_the_same_command(
     more = venire(*words, "--budget", "5")
     assert "budget: $5" in more.err
     assert "battles:  12, every pair on every prompt" in more.err
+
+
+def test_what_is_set_aside_for_calls_without_an_answer_is_said_at_the_end(
+    venire: Venire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = write("long", tmp_path, monkeypatch)
+    assert venire("init", "made", "--from", table, "--judge", "openai:gpt-4.1-mini").code == 0
+    path = tmp_path / "made" / "campaign.toml"
+    text = path.read_text("utf-8").replace('model = "openai:gpt-4.1-mini"', 'model = "simulated/bard@1"')
+    path.write_text(text, encoding="utf-8")
+    with serve_in_thread(JudgeServer(answer_key(load_campaign(path)), speed=0.0, faults=Faults(cut=0.5))) as server:
+        moved = f'@1"\nbase_url = "{server.base_url}"\nprice = {{ input = 1.0, output = 1.0 }}\nmax_attempts = 1'
+        path.write_text(text.replace('@1"', moved), encoding="utf-8")
+        done = venire("judge", table, "-o", "made", "--yes")
+    assert "without an answer count" in done.err
+    assert "venire store release-unanswered made/campaign.duckdb" in done.err
+    assert "reserved for calls without a known cost" in done.out
 
 
 def test_a_missing_key_says_its_variable_and_where_to_get_one(

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 import venire as vn
+from venire.arena.records import Origin
 from venire.configs.loading import load_campaign
 from venire.pages.report_page import report_html, report_markdown
+from venire.reports.board.source import verdict_source
+from venire.reports.documents.report import report_document
 from venire.reports.plots import plotted_kinds
 from venire.session import Session
 from venire.storage.store.opening import open_store
@@ -69,6 +72,14 @@ def test_a_plan_of_which_nothing_was_asked_has_a_report_that_says_so(venire: Ven
     assert document["answer"]["sentence"] in unescape(report_html(document))
     assert "No model can be rated" in report_markdown(document)
     assert vn.audit(planned)._repr_html_()
+
+
+def test_where_no_verdict_could_be_read_nobody_leads() -> None:
+    pairs = [{"model_a": "alpha", "model_b": b, "winner": "", "judge": "j", "instruction": b} for b in ("beta", "c")]
+    document = report_document(verdict_source(pairs, origin=Origin.RECORDED))
+    assert document["answer"]["leader"] is None
+    assert document["answer"]["sentence"].startswith("Nobody leads: no verdict could be read")
+    assert document["answer"]["sentence"] in unescape(report_html(document))
 
 
 def test_methods_are_compared_where_people_voted_on_some_models_alone(venire: Venire, voted: Path) -> None:

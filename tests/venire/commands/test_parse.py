@@ -95,7 +95,7 @@ def test_json_lines_keep_numbers_lists_and_texts_as_they_stand(venire: Venire, t
         "read": 1,
         "unreadable": 1,
         "verdicts": {"first": 1, "second": 0, "tie": 0},
-        "rules": {"brackets": 1},
+        "rules": {"brackets": 1, "boxed": 0},
     }
     text = gzip.decompress(out.read_bytes()).decode()
     assert [json.loads(line) for line in text.splitlines()] == [

@@ -134,7 +134,7 @@ def pairs_asked_text(
 
 @dataclass(frozen=True, slots=True)
 class DifferenceWords:
-    """What the two sides of differences are called, and in which words these are told."""
+    """What the two sides of differences are called, and the words for these."""
 
     first: str
     second: str

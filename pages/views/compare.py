@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from venire.arena.errors import InputError
 from venire.pages.context import PageContext, ServedCampaign
-from venire.reports.documents.people import intervals_below
+from venire.reports.documents.people import agreement_columns
 from venire.reports.documents.sections import changes_blocks
-from venire.reports.numbers import count, number, share
+from venire.reports.numbers import count, share
 from venire.reports.sections import Block, Column, TextTable
 from venire.reports.texts import name
 from venire.reports.wording import DifferenceWords
@@ -96,19 +96,11 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _agreement(rows: Sequence[Mapping[str, Any]], beside: str) -> Block:
-    kappas = [row["kappa"] or {} for row in rows]
     return TextTable(
         [
             Column("judge", [name(row["judge"], 40) for row in rows]),
             Column("battles of both", [count(row["battles"]) for row in rows]),
-            Column(
-                "same winner",
-                [share(row["agreement"]) for row in rows],
-                below=intervals_below(rows, "agreement_lo", "agreement_hi", ".0%"),
-            ),
-            Column(
-                "kappa", [number(kappa.get("value"), 3) for kappa in kappas], below=intervals_below(kappas, "lo", "hi")
-            ),
+            *agreement_columns(rows),
         ],
         label=f"Agreement with {beside}",
         stacked=True,

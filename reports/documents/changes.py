@@ -157,7 +157,7 @@ def _says(found: RatingChanges, named: str, common: int, about: str, words: Diff
     return (
         f"{word} {counted(common, 'model')} in common with {named}, rated by Bradley-Terry on battles of these alone, "
         f"paired by instruction ({shared}). {words.all}, and '{words.second}', are beside the mean of the "
-        f"{sum(row.reference for row in found.models)} models that are not told apart by their {words.all.lower()}. "
+        f"{sum(row.reference for row in found.models)} models that are not distinguished by their {words.all.lower()}. "
         f"{100 * found.level:g}% intervals ({about}) are of one model at a time; that a model {words.verb} is said "
         f"of all together: while most did not, the chance that any other is named is at most "
         f"{100 * (1 - found.level):g}%. {words.caution}"

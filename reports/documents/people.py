@@ -18,6 +18,19 @@ def intervals_below(
     return [interval_text(row.get(lo), row.get(hi), write) for row in rows]
 
 
+def agreement_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Same winner and kappa of each row of an agreement, with their intervals."""
+    kappas = [row.get("kappa") or {} for row in rows]
+    return [
+        Column(
+            "same winner",
+            [share(row["agreement"]) for row in rows],
+            below=intervals_below(rows, "agreement_lo", "agreement_hi", ".0%"),
+        ),
+        Column("kappa", [number(kappa.get("value"), 3) for kappa in kappas], below=intervals_below(kappas, "lo", "hi")),
+    ]
+
+
 def people_blocks(people: Mapping[str, Any] | None, title: str | None = None) -> Iterator[Block]:
     """How far judges agree with people, and people with one another, from the diagnostics of a board's document."""
     if not people:
@@ -34,20 +47,12 @@ def people_blocks(people: Mapping[str, Any] | None, title: str | None = None) ->
     names = [name(row["judge"], 40) for row in people["judges"]]
     names += [f"{name(row['annotator'], 40)}, a person" for row in people["each"]]
     names += ["one person beside another"] * bool(people["together"])
-    kappas = [row.get("kappa") or {} for row in rows]
     yield TextTable(
         [
             Column("beside people", names),
             Column("battles", [count(row["battles"]) for row in rows]),
             Column("votes", [count(row["votes"]) for row in rows]),
-            Column(
-                "same winner",
-                [share(row["agreement"]) for row in rows],
-                below=intervals_below(rows, "agreement_lo", "agreement_hi", ".0%"),
-            ),
-            Column(
-                "kappa", [number(kappa.get("value"), 3) for kappa in kappas], below=intervals_below(kappas, "lo", "hi")
-            ),
+            *agreement_columns(rows),
         ],
         title,
         label="Agreement with people",

@@ -180,7 +180,7 @@ def open_unchanged(path: Path, *, scratch: Path | None = None) -> Iterator[Store
     lock = StoreLock.acquire(path, shows=True) if is_writable(path) and scratch is None else None
     try:
         store = _only_read(path, SystemClock(), scratch, lock)
-    except BaseException as error:
+    except BaseException as error:  # whatever it is, a Ctrl-C too, the lock is given up
         if lock is None:
             raise
         lock.release()

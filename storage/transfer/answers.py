@@ -107,8 +107,8 @@ def read_answers(sources: Sequence[TableSource], mapping: Mapping[str, str] = {}
     `mapping` is from our column names to the table's: prompt, model, response, id, category and reference, or what
     tables usually call these. A prompt without an id is named by its first words and a digest, so that it keeps its
     name where rows are added. Raises InputError that names file and row, with what to do: for columns that cannot be
-    told, answers of fewer than two models, a prompt with two answers of one model, and models that have no prompt in
-    common.
+    recognised, answers of fewer than two models, a prompt with two answers of one model, and models that have no
+    prompt in common.
     """
     mapping = _in_our_names(mapping)
     notes: list[str] = []

@@ -292,8 +292,7 @@ class _PagesOnDemand(web.AbstractResource):
         return URL("/")
 
     def add_prefix(self, prefix: str) -> None:
-        """Of an application within another, which this one is not."""
-        raise NotImplementedError
+        """Nothing: this application is within no other, for which aiohttp's class asks."""
 
     def get_info(self) -> Any:
         """Nothing beside its routes."""

@@ -35,8 +35,6 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
-_MIN_ROUND, _MAX_ROUND = 10, 100
-
 
 @dataclass(frozen=True)
 class PlacementBoard:

@@ -121,7 +121,7 @@ def _unpacked(archive: zipfile.ZipFile, path: Path, names: Sequence[str]) -> lis
     """Members as objects, with the keys of a header or a sample; DuckDB reads Zstandard, which zipfile lacks."""
     try:
         return [json.loads(archive.read(name)) for name in names]
-    except NotImplementedError:
+    except NotImplementedError:  # what zipfile says of a compression that this Python has not
         pass
     columns = dict.fromkeys(("eval", *_SAMPLE), "JSON")
     with TemporaryDirectory() as scratch, path.open("rb") as raw, connect() as connection:

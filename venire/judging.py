@@ -6,7 +6,6 @@ verdicts are on no board with theirs.
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from venire.configs.schema import Judge
 from venire.configs.settings import plain_number
 from venire.configs.short_names import missing_address
 from venire.judges import PROTOCOLS
-from venire.judges.providers.price_table import find_price, known_models, selling_vendor
+from venire.judges.providers.price_table import find_price, nearest_model, selling_vendor
 from venire.judges.providers.vendors import vendor_of
 from venire.reports.wording import counted
 from venire.simulation.judge import parse_model
@@ -222,9 +221,8 @@ def _refuse_unpriced(name: str, judge: Judge, made_from: str) -> None:
     """Raises InputError for a judge whose price is not known: it may be mistyped."""
     if _is_priced(judge):
         return
-    there = known_models()
-    near = difflib.get_close_matches(name.replace("/", ":", 1), there, n=1, cutoff=0.75)
-    said = f"did you mean {near[0]}? Else, " if near else ""
+    near = nearest_model(judge.model, judge.base_url)
+    said = f"did you mean {near}? Else, " if near else ""
     table = shlex.quote(made_from) if " " not in made_from else made_from
     raise InputError(
         f"--judge {name}: no price of this model is known: {said}`venire prices WORD` searches, and "
